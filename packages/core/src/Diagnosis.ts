@@ -1,0 +1,425 @@
+/**
+ * From what reached us to what it means: one pure, total function, whatever it is handed.
+ *
+ * The innermost structured answer speaks before its relays. Of what it says, a provider's code outranks the status, the
+ * status a word that only repeats its family, and prose decides only where nothing typed speaks.
+ *
+ * @since 0.1.0
+ */
+import * as DateTime from "effect/DateTime"
+import * as Evidence from "./Evidence.ts"
+import * as Fault from "./Fault.ts"
+import type { Answer, Answers } from "./internal/answers.ts"
+import { chain } from "./internal/chain.ts"
+import { bare, codeOf, familyOf, type Meaning } from "./internal/codes.ts"
+import { eachHeader } from "./internal/headers.ts"
+import { answersOf, proseOf, rawOf } from "./internal/leaves.ts"
+import * as Markers from "./internal/markers.ts"
+import { mask } from "./internal/mask.ts"
+import { verdict } from "./internal/transport.ts"
+import type { Because, Kind } from "./Readout.ts"
+import * as Reset from "./Reset.ts"
+
+export type {
+  /**
+   * What a code means: a kind, and for a throttle which limit was met where the code itself says so.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Meaning
+}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** When it reached us; a number is epoch milliseconds. A delta counts from here. */
+  readonly received: DateTime.Utc | Date | number
+  /** Codes of a private gateway, each as it is sent, and what they mean; they outrank the built-in table. */
+  readonly codes?: { readonly [code: string]: Meaning }
+}
+
+interface Decision {
+  readonly meaning: Meaning
+  readonly because: Because
+  /** Whether a documented code decided, which prose may not refine. */
+  readonly firm: boolean
+}
+
+const decision = (meaning: Meaning, field: string, value: string, rule: string, firm = false): Decision => ({
+  meaning,
+  because: { field, value, rule },
+  firm
+})
+
+const kindOf = (meaning: Meaning): Kind =>
+  meaning === "RateLimited:rate" || meaning === "RateLimited:allowance" ? "RateLimited" : meaning
+
+// --- codes and statuses ------------------------------------------------------------------------------------------------
+
+/** What the codes of one answer mean. A purse outranks a throttle, since plans and prepaid pools share the 429. */
+const fromCodes = (codes: ReadonlyArray<string>, own: Options["codes"]): Decision | undefined => {
+  let found: Decision | undefined
+  for (const code of codes) {
+    if (own !== undefined) {
+      const raw = code.replace(/^\w{1,16} (?=\d)/, "")
+      const taught = Object.hasOwn(own, raw) ? own[raw] : undefined
+      if (taught !== undefined) return decision(taught, "code", mask(raw, 128), "a code of yours", true)
+    }
+    const known = codeOf(code)
+    if (known === undefined) continue
+    const next = (): Decision => decision(known.meaning, "code", code, `a code of ${known.source}`, true)
+    if (found === undefined) found = next()
+    else if (kindOf(found.meaning) === "RateLimited" && known.meaning === "QuotaExhausted") return next()
+  }
+  return found
+}
+
+/** What an undocumented code is by its name. It may turn no answer that a status surfaces into a retry. */
+const fromCodeWords = (codes: ReadonlyArray<string>, status: number | undefined): Decision | undefined => {
+  for (const code of codes) {
+    const name = bare(code)
+    const word = Markers.codeWords.find(({ pattern }) => pattern.test(name))
+    if (word === undefined) continue
+    const speaks = status === undefined ||
+      (status >= 500 || status === 429 || status === 408
+        ? word.kind === "Overloaded" || (word.kind === "QuotaExhausted" && status === 429)
+        : !Fault.isRetryable(word.kind))
+    if (speaks) return decision(word.kind, "code", mask(code, 128), word.name)
+  }
+  return undefined
+}
+
+const fromFamilies = (codes: ReadonlyArray<string>): Decision | undefined => {
+  for (const code of codes) {
+    const known = familyOf(code)
+    if (known !== undefined) return decision(known.meaning, "code", code, `a word for ${known.source}`)
+  }
+  return undefined
+}
+
+const kindOfStatus = (status: number): Kind => {
+  switch (status) {
+    case 401:
+    case 403:
+      return "CredentialRejected"
+    case 402:
+      return "QuotaExhausted"
+    case 408:
+      return "TimedOut"
+    case 429:
+      return "RateLimited"
+    case 501:
+    case 505:
+    case 511:
+      return "RequestRejected"
+    case 529:
+      return "Overloaded"
+    default:
+      return status >= 500 ? "Unavailable" : status >= 400 ? "RequestRejected" : "Unrecognized"
+  }
+}
+
+const fromStatus = (status: number, page: string | undefined): Decision =>
+  status === 403 && page !== undefined
+    ? decision("Unavailable", "status", "403", "an HTML page at 403 is an edge, not the provider")
+    : decision(kindOfStatus(status), "status", String(status), "its status")
+
+const errorHeader = /^x-(?:amzn-errortype|ms-error-code)$/i
+
+/** The error class that AWS and Azure put into a header. */
+const headerCodes = (headers: unknown): ReadonlyArray<string> => {
+  const codes: Array<string> = []
+  eachHeader(headers, (name, value) => {
+    if (errorHeader.test(name)) codes.push(value.slice(0, 256))
+  })
+  return codes
+}
+
+// --- prose -------------------------------------------------------------------------------------------------------------
+
+const PROSE_CAP = 8_192
+
+const proseOfAnswers = (answers: Answers): string => {
+  if (answers.page !== undefined) return ""
+  let prose = ""
+  for (const { texts } of answers.list) {
+    for (const text of texts) {
+      if (prose.length >= PROSE_CAP * 2) return prose
+      const cut = text.slice(0, PROSE_CAP)
+      if (prose === "") prose = cut
+      else if (!prose.includes(cut)) prose += `\n${cut}`
+    }
+  }
+  return prose
+}
+
+const matched = (marker: Markers.Marker, prose: string): string | undefined => marker.pattern.exec(prose)?.[0]
+
+const fromMarker = (marker: Markers.Marker, found: string): Decision =>
+  decision(marker.kind, "text", mask(found, 200), `a phrase for ${marker.name}`)
+
+/** What prose alone says, where nothing typed does. */
+const fromProse = (prose: string): Decision | undefined => {
+  if (prose === "") return undefined
+  const status = Markers.statusInProse.exec(prose)?.[1]
+  if (status !== undefined) return decision(kindOfStatus(Number(status)), "text", status, "a status that the text states")
+  for (const marker of Markers.prose) {
+    const found = matched(marker, prose)
+    if (found !== undefined) return fromMarker(marker, found)
+  }
+  return undefined
+}
+
+const firstOf = (prose: string, markers: ReadonlyArray<Markers.Marker>): Decision | undefined => {
+  for (const marker of markers) {
+    const found = matched(marker, prose)
+    if (found !== undefined) return fromMarker(marker, found)
+  }
+  return undefined
+}
+
+/** An overflow phrase that is quoted inside a throttle is a throttle's. */
+const overflowIn = (prose: string): Decision | undefined =>
+  Markers.throttle.pattern.test(prose) ? undefined : firstOf(prose, [Markers.overflow])
+
+const figure = (text: string | undefined): number => Number(text?.includes(",") ? text.replaceAll(",", "") : text)
+
+/** The numbers of a throttle, looked for only around the word that they cannot do without. */
+const statedIn = (prose: string): ReadonlyArray<string> | null => {
+  const at = prose.indexOf("equested")
+  return at < 0 ? null : Markers.stated.exec(prose.slice(Math.max(0, at - 96), at + 48))
+}
+
+/** What prose may make of a decision that something typed has made. */
+const refined = (decided: Decision, status: number | undefined, prose: string): Decision => {
+  const kind = kindOf(decided.meaning)
+  switch (kind) {
+    case "RateLimited": {
+      const [whole, limit, requested] = statedIn(prose) ?? []
+      return whole !== undefined && figure(limit) > 0 && figure(requested) > figure(limit)
+        ? decision("RequestRejected", "text", mask(whole, 200), "a request larger than the limit that refuses it")
+        : decided
+    }
+    case "RequestRejected":
+      return (decided.firm || (status !== undefined && status >= 500)
+        ? undefined
+        : overflowIn(prose) ?? firstOf(prose, [Markers.purse, Markers.credential, Markers.refusal])) ?? decided
+    case "CredentialRejected":
+      return (decided.firm ? undefined : overflowIn(prose) ?? firstOf(prose, [Markers.purse, Markers.refusal])) ?? decided
+    case "Unavailable":
+    case "Overloaded":
+    case "TimedOut":
+      return (status !== undefined && status >= 500 ? overflowIn(prose) : undefined) ??
+        (kind === "Unavailable" && status === 503 ? firstOf(prose, [Markers.overload]) : undefined) ?? decided
+    default:
+      return decided
+  }
+}
+
+// --- leaves ------------------------------------------------------------------------------------------------------------
+
+const unrecognized = (field: string, value: string, rule: string): Decision => decision("Unrecognized", field, value, rule)
+
+/** What the structured answers say, innermost first, and the status under which it was said. */
+const fromAnswers = (
+  list: ReadonlyArray<Answer>,
+  outer: number | undefined,
+  page: string | undefined,
+  headers: unknown,
+  own: Options["codes"]
+): { readonly decided: Decision | undefined; readonly status: number | undefined } => {
+  for (const { codes, status } of list) {
+    const stated = status ?? outer
+    const decided = fromCodes(codes, own) ?? fromCodeWords(codes, stated)
+    if (decided !== undefined) return { decided, status: stated }
+    if (status !== undefined) return { decided: fromStatus(status, page), status }
+  }
+  const codes = headerCodes(headers)
+  const decided = (codes.length === 0 ? undefined : fromCodes(codes, own)) ??
+    (outer === undefined ? undefined : fromStatus(outer, page))
+  return { decided, status: outer }
+}
+
+const fromResponseLeaf = (response: Evidence.Response, own: Options["codes"]): Decision => {
+  const raw = rawOf(response)
+  const answers = answersOf(response)
+  const { cut, end, framed, list, page } = answers
+  if (end?._tag === "Malformed") {
+    return decision("GenerationMalformed", "stop reason", end.reason, "the provider could not parse what the model wrote", true)
+  }
+  const good = raw.status !== undefined && raw.status >= 200 && raw.status < 300
+  const { decided, status } = fromAnswers(list, good ? undefined : raw.status, page, raw.headers, own)
+  const prose = proseOfAnswers(answers)
+  let found = decided
+  if (found === undefined && end !== undefined) {
+    if (end._tag === "Refused") found = decision("ContentRefused", "stop reason", end.reason, "a content policy ended the answer")
+    else if (end._tag === "Overloaded") found = decision("Overloaded", "stop reason", end.reason, "the provider ran out of room")
+  }
+  if (found === undefined && cut) {
+    found = decision("StreamCut", "frames", "none of them ends the stream", "the bytes ended before the protocol did")
+  }
+  for (let i = 0; found === undefined && i < list.length; i++) found = fromFamilies(list[i]?.codes ?? [])
+  if (found === undefined && end?._tag === "Failed") {
+    found = decision("Unavailable", "stop reason", end.reason, "the provider ended the answer with an error")
+  }
+  found ??= fromProse(prose)
+  found = found === undefined ? undefined : refined(found, status, prose)
+  if (good && !framed && (found === undefined || kindOf(found.meaning) !== "GenerationMalformed" && Fault.isRetryable(kindOf(found.meaning)))) {
+    return unrecognized(
+      "status",
+      String(raw.status),
+      found === undefined ? "no answer that a success promises" : `a fault inside a success (${found.because.value}) is not retried on a guess`
+    )
+  }
+  return found ?? unrecognized("body", page === undefined ? "no known code" : "an HTML page", "nothing typed or written that is known")
+}
+
+const transportKinds = { unreachable: "Unreachable", timedOut: "TimedOut", aborted: "Aborted", terminal: "Unrecognized" } as const
+
+const proseOfLeaf = (leaf: Evidence.Evidence): string => leaf._tag === "Response" ? "" : proseOf(leaf).text
+
+const fromProseLeaf = (leaf: Evidence.Transport | Evidence.Terminal): Decision => {
+  const { names, text } = proseOf(leaf)
+  if (leaf.code !== undefined) {
+    return decision(transportKinds[verdict(leaf.code) ?? "terminal"], "code", leaf.code, "the transport's own code", true)
+  }
+  if (leaf._tag === "Transport") {
+    const said = fromProse(text)
+    return said !== undefined && (said.meaning === "TimedOut" || said.meaning === "Aborted" || said.meaning === "Unrecognized")
+      ? said
+      : decision("Unreachable", "transport", "no code", "the bytes did not arrive")
+  }
+  return fromCodes(names, undefined) ?? fromFamilies(names) ?? fromProse(text) ??
+    unrecognized("text", "no known phrase", "nothing typed or written that is known")
+}
+
+// --- the fault ---------------------------------------------------------------------------------------------------------
+
+const millisOf = (at: Options["received"]): number => {
+  const millis = typeof at === "number" ? at : DateTime.isDateTime(at) ? at.epochMillis : at.getTime()
+  return Math.abs(millis) <= 8.64e15 ? millis : 0
+}
+
+const claimed = ({ by, refused, value }: Reset.Claim): Because => ({
+  field: by,
+  value,
+  rule: refused === undefined ? "names a reset" : `refused: ${refused}`
+})
+
+/** Windows that only a plan has. */
+const planned = /unified|x-codex|[-_](?:day|week|month)s?\b/
+
+// what only a person or a hold asks is worked out when it is asked
+class Diagnosed implements Fault.LimitFields {
+  readonly evidence: Evidence.Evidence
+  readonly attempts: number
+  readonly resetsAt: Reset.Reset | undefined
+  readonly #received: number
+  readonly #decided: Decision
+  readonly #reading: Reset.Reading
+
+  constructor(evidence: Evidence.Evidence, received: number, decided: Decision, attempts: number) {
+    this.evidence = evidence
+    this.attempts = attempts
+    this.#received = received
+    this.#decided = decided
+    this.#reading = Reset.read(evidence, received)
+    this.resetsAt = this.#reading.reset
+  }
+
+  get received(): DateTime.Utc {
+    return DateTime.unsafeMake(this.#received)
+  }
+
+  get because(): ReadonlyArray<Because> {
+    return [this.#decided.because, ...this.#reading.claims.map(claimed)]
+  }
+
+  get limit(): "rate" | "allowance" {
+    const { meaning } = this.#decided
+    if (meaning !== "RateLimited") return meaning === "RateLimited:allowance" ? "allowance" : "rate"
+    const answers = this.evidence._tag === "Response" ? answersOf(this.evidence) : undefined
+    return this.#reading.claims.some(({ by, waitMillis }) => waitMillis !== undefined && planned.test(by)) ||
+        (answers !== undefined && answers.quotas.some((id) => Markers.allowance.test(id))) ||
+        Markers.allowance.test(answers === undefined ? proseOfLeaf(this.evidence) : proseOfAnswers(answers))
+      ? "allowance"
+      : "rate"
+  }
+
+  get scope(): "account" | "model" {
+    const quotas = this.evidence._tag === "Response" ? answersOf(this.evidence).quotas : []
+    return (quotas.length > 0 ? quotas.some((id) => /model/i.test(id)) : this.limit === "rate") ? "model" : "account"
+  }
+}
+
+const make = (evidence: Evidence.Evidence, options: Options, attempts: number): Fault.Fault => {
+  const decided = evidence._tag === "Response" ? fromResponseLeaf(evidence, options.codes) : fromProseLeaf(evidence)
+  const fields = new Diagnosed(evidence, millisOf(options.received), decided, attempts)
+  const kind = kindOf(decided.meaning)
+  return kind === "RateLimited" ? new Fault.RateLimited(fields) : new Fault.plain[kind](fields)
+}
+
+/**
+ * The fault that a piece of evidence means. Total: whatever the evidence holds, it gives a fault and never throws.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const diagnose = (evidence: Evidence.Evidence, options: Options): Fault.Fault => make(evidence, options, 1)
+
+/**
+ * The fault that an answer over HTTP means. The body must have been read.
+ *
+ * @example
+ * ```ts
+ * import { Diagnosis } from "@recourse/core"
+ *
+ * const fault = Diagnosis.fromResponse({ status: 529, body: "{\"error\":{\"type\":\"overloaded_error\"}}" }, { received: 0 })
+ * fault._tag // "Overloaded"
+ * ```
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const fromResponse = (response: Evidence.ResponseInput, options: Options): Fault.Fault =>
+  diagnose(Evidence.fromResponse(response), options)
+
+/**
+ * The fault that a frame inside a stream means; the raw tail of a stream is read as the answer that broke off there.
+ *
+ * @example
+ * ```ts
+ * import { Diagnosis } from "@recourse/core"
+ *
+ * Diagnosis.fromFrame({ error: { code: "server_error", message: "upstream error" } }, { received: 0 })._tag // "Unavailable"
+ * ```
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const fromFrame = (frame: unknown, options: Options): Fault.Fault => diagnose(Evidence.fromFrame(frame), options)
+
+/**
+ * The fault that anything thrown means: an SDK's error, a socket's, a DOMException, Effect's own failures, a string. A
+ * fault of ours inside it comes back as it is; attempts that its maker says to have made are counted.
+ *
+ * @example
+ * ```ts
+ * import { Diagnosis } from "@recourse/core"
+ *
+ * const thrown = new TypeError("fetch failed", { cause: Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }) })
+ * Diagnosis.fromUnknown(thrown, { received: Date.now() })._tag // "Unreachable"
+ * ```
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const fromUnknown = (thrown: unknown, options: Options): Fault.Fault => {
+  const ours = chain(thrown).find(Fault.isFault)
+  if (ours !== undefined) return ours
+  const { attempts, evidence } = Evidence.fromUnknown(thrown)
+  return make(evidence, options, attempts)
+}

@@ -1,0 +1,129 @@
+/**
+ * How a streamed or whole answer says that it has ended: one table of terminal frames and stop reasons, shared by
+ * everything that reads a stream.
+ *
+ * @since 0.1.0
+ */
+import { isList, isRecord, peek } from "./internal/peek.ts"
+
+/**
+ * What the end of an answer means. `Complete`: the protocol was kept to its end. `OutputCap`: the answer reached the
+ * output limit; its text is good as far as it goes. `Failed`, `Overloaded`, `Malformed` and `Refused` are faults.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface StreamEnd {
+  readonly _tag: "Complete" | "OutputCap" | "Failed" | "Overloaded" | "Malformed" | "Refused"
+  /** The provider's own word: `[DONE]`, `message_stop`, `max_tokens`, `MALFORMED_FUNCTION_CALL`. */
+  readonly reason: string
+}
+
+const words: Readonly<Record<StreamEnd["_tag"], ReadonlyArray<string>>> = {
+  Complete: [
+    "stop", "end_turn", "tool_use", "tool_calls", "function_call", "stop_sequence", "pause_turn", "complete", "completed",
+    "eos", "eos_token", "done", "tool_call", "COMPLETE", "STOP", "STOP_SEQUENCE"
+  ],
+  OutputCap: [
+    "length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "model_length", "model_context_window_exceeded"
+  ],
+  // OpenRouter and Cohere (error), z.ai (network_error)
+  Failed: ["error", "ERROR", "network_error", "failed"],
+  // DeepSeek
+  Overloaded: ["insufficient_system_resource"],
+  // Gemini's FinishReason, Bedrock's StopReason, Groq
+  Malformed: [
+    "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "MISSING_THOUGHT_SIGNATURE",
+    "malformed_function_call", "malformed_model_output", "malformed_tool_use", "tool_use_failed"
+  ],
+  // OpenAI, Anthropic, Gemini's FinishReason and BlockReason, Bedrock, z.ai, Cohere
+  Refused: [
+    "content_filter", "refusal", "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "MODEL_ARMOR", "JAILBREAK", "guardrail_intervened", "content_filtered",
+    "sensitive", "ERROR_TOXIC"
+  ]
+}
+
+const table: ReadonlyMap<string, StreamEnd> = new Map(
+  (["Complete", "OutputCap", "Failed", "Overloaded", "Malformed", "Refused"] as const).flatMap((_tag) =>
+    words[_tag].map((reason) => [reason, { _tag, reason }] as const)
+  )
+)
+
+/**
+ * What a stop reason means, whichever dialect it is from; nothing for a word that no dialect uses. Gemini's
+ * `promptFeedback.blockReason` is read as a stop reason too.
+ *
+ * @example
+ * ```ts
+ * import * as StreamEnd from "@recourse/core/StreamEnd"
+ *
+ * StreamEnd.fromStopReason("max_tokens")?._tag // "OutputCap"
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromStopReason = (reason: string): StreamEnd | undefined => table.get(reason)
+
+const stopKeys = ["finish_reason", "finishReason", "stop_reason", "stopReason"] as const
+
+const reasonOf = (node: unknown): string | undefined => {
+  for (const key of stopKeys) {
+    const reason = peek(node, key)
+    if (typeof reason === "string" && reason !== "" && reason !== "null") return reason
+  }
+  return undefined
+}
+
+/** The stop reason or block reason of a parsed frame or whole answer. */
+const stopOf = (frame: unknown): string | undefined => {
+  for (const key of ["choices", "candidates"]) {
+    const list = peek(frame, key)
+    const reason = isList(list) ? reasonOf(list[0]) : undefined
+    if (reason !== undefined) return reason
+  }
+  const blocked = peek(peek(frame, "promptFeedback"), "blockReason")
+  if (typeof blocked === "string") return blocked
+  return reasonOf(peek(frame, "delta")) ?? reasonOf(frame) ?? reasonOf(peek(frame, "messageStop"))
+}
+
+const complete = (reason: string): StreamEnd => ({ _tag: "Complete", reason })
+
+/**
+ * Whether a frame ends its stream, and how: `[DONE]`, Anthropic's `message_stop` and `message_delta`, OpenAI's
+ * `response.completed`, `response.incomplete` and `response.failed`, Ollama's `done`, and a stop reason of any
+ * dialect. A frame that ends nothing gives nothing. It reads an already split frame: the payload text or its parsed
+ * JSON, never raw SSE.
+ *
+ * @example
+ * ```ts
+ * import * as StreamEnd from "@recourse/core/StreamEnd"
+ *
+ * StreamEnd.fromFrame("[DONE]")?._tag // "Complete"
+ * StreamEnd.fromFrame({ type: "content_block_delta" }) // undefined
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromFrame = (frame: unknown): StreamEnd | undefined => {
+  if (typeof frame === "string") return frame.trim() === "[DONE]" ? complete("[DONE]") : undefined
+  if (!isRecord(frame)) return undefined
+  const type = peek(frame, "type")
+  switch (type) {
+    case "message_stop":
+    case "response.completed":
+    case "response.done":
+      return complete(type)
+    case "response.failed":
+      return { _tag: "Failed", reason: type }
+    case "response.incomplete": {
+      const reason = peek(peek(peek(frame, "response"), "incomplete_details"), "reason")
+      return (typeof reason === "string" ? fromStopReason(reason) : undefined) ?? { _tag: "OutputCap", reason: type }
+    }
+  }
+  const stop = stopOf(frame)
+  if (stop !== undefined) return fromStopReason(stop) ?? complete(stop)
+  return peek(frame, "done") === true ? complete("done") : undefined
+}

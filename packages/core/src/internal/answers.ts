@@ -1,0 +1,315 @@
+import * as StreamEnd from "../StreamEnd.ts"
+import { isList, isRecord, keysOf, peek } from "./peek.ts"
+
+/** One structured answer: an error object, or one that it relays. */
+export interface Answer {
+  /** What its code, type, reason and kin say, as sent, the most specific first. */
+  readonly codes: ReadonlyArray<string>
+  /** The status from 400 to 599 that it states. */
+  readonly status: number | undefined
+  /** Its sentences, the best first. */
+  readonly texts: ReadonlyArray<string>
+}
+
+/** What a body says, unwrapped. */
+export interface Answers {
+  /** Innermost first: a relayed answer speaks before its relay. */
+  readonly list: ReadonlyArray<Answer>
+  /** Every object that was looked into, for whoever reads resets. */
+  readonly nodes: ReadonlyArray<Readonly<Record<string, unknown>>>
+  /** How the body says that a generation ended. */
+  readonly end: StreamEnd.StreamEnd | undefined
+  /** The body was a stream's text, so that a status of 200 says nothing about it. */
+  readonly framed: boolean
+  /** A streamed answer that broke off: frames, and none of them ends it. */
+  readonly cut: boolean
+  /** The title of an HTML page, empty if it has none. */
+  readonly page: string | undefined
+  /** The ids of the quotas that a google.rpc.QuotaFailure names. */
+  readonly quotas: ReadonlyArray<string>
+}
+
+const DEPTH = 16
+const NODES = 256
+const ITEMS = 16
+const EMBEDDED_CAP = 262_144
+
+type Role = "end" | "code" | "type" | "status" | "message" | "detail" | "error" | "inside" | "choices" | "violations"
+
+const roles: ReadonlyMap<string, Role> = new Map(
+  Object.entries({
+    code: "code", error_code: "code", errorCode: "code", err_code: "code", error_name: "code", reason: "code",
+    lc_error_code: "code",
+    type: "type", __type: "type", error_type: "type", errorType: "type", name: "type", exception: "type",
+    status: "status", status_code: "status", statusCode: "status", http_code: "status", http_status: "status",
+    httpStatus: "status", raw_status_code: "status", originalStatusCode: "status", httpStatusCode: "status",
+    message: "message", Message: "message", msg: "message", error_message: "message", errorMessage: "message",
+    error_msg: "message", error_description: "message", status_msg: "message", originalMessage: "message",
+    detail: "detail", details: "detail", title: "detail", description: "detail", raw: "detail", finishMessage: "detail",
+    error: "error", err: "error", errors: "error", Error: "error",
+    response: "inside", innererror: "inside", inner_error: "inside", innerError: "inside", metadata: "inside",
+    cause: "inside", last_error: "inside", lastError: "inside", status_details: "inside", base_resp: "inside",
+    body: "inside", data: "inside", fault: "inside", upstream_error: "inside", provider_error: "inside",
+    original_error: "inside", output: "inside", rate_limit: "inside", incomplete_details: "inside",
+    finish_reason: "end", finishReason: "end", stop_reason: "end", stopReason: "end", candidates: "end",
+    promptFeedback: "end", delta: "end", done: "end", messageStop: "end",
+    choices: "choices",
+    violations: "violations"
+  } satisfies Record<string, Role>)
+)
+
+interface Walk {
+  readonly list: Array<Answer>
+  readonly nodes: Array<Readonly<Record<string, unknown>>>
+  readonly quotas: Array<string>
+  end: StreamEnd.StreamEnd | undefined
+}
+
+const parse = (text: string): unknown => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return value
+  } catch {
+    return undefined
+  }
+}
+
+/** Where the bracket that opens at `start` closes, strings skipped; -1 if it never does. */
+const closing = (text: string, start: number): number => {
+  let depth = 0
+  let quote = ""
+  for (let i = start; i < text.length; i++) {
+    const c = text.charAt(i)
+    if (quote !== "") {
+      if (c === "\\") i++
+      else if (c === quote) quote = ""
+    } // an apostrophe opens a string only where a Python repr can open one
+    else if (c === "\"" || (c === "'" && /[{[,:(]\s?$/.test(text.slice(Math.max(start, i - 2), i)))) quote = c
+    else if (c === "{" || c === "[") depth++
+    else if ((c === "}" || c === "]") && --depth === 0) return i
+  }
+  return -1
+}
+
+const python: Readonly<Record<string, string>> = { None: "null", True: "true", False: "false" }
+
+/** A Python repr as JSON. */
+const fromRepr = (repr: string): string =>
+  repr.replace(
+    /'((?:[^'\\]|\\.)*)(?:'|$)|"(?:[^"\\]|\\.)*(?:"|$)|\b(?:None|True|False)\b/gs,
+    (whole, single: string | undefined) =>
+      single === undefined
+        ? python[whole] ?? whole
+        : `"${single.replace(/\\'/g, "'").replace(/"/g, "\\\"").replace(/\\x([0-9a-f]{2})/gi, "\\u00$1")}"`
+  )
+
+/** The object or list that a text quotes after a prefix, as JSON or as a Python repr. */
+const quoted = (text: string): unknown => {
+  let from = 0
+  for (let tries = 0; tries < 3; tries++) {
+    const curly = text.indexOf("{", from)
+    if (curly < 0) return undefined
+    const square = text.lastIndexOf("[", curly)
+    const start = square >= from && text.slice(square + 1, curly).trim() === "" ? square : curly
+    const end = closing(text, start)
+    if (end > start) {
+      const region = text.slice(start, end + 1)
+      const value = parse(region) ?? parse(fromRepr(region))
+      if (typeof value === "object" && value !== null) return value
+    }
+    from = curly + 1
+  }
+  return undefined
+}
+
+const statusOf = (item: unknown): number | undefined => {
+  const n = typeof item === "number"
+    ? item
+    : typeof item === "string" && item.length === 3 && /^[45]\d\d$/.test(item)
+    ? Number(item)
+    : 0
+  return n >= 400 && n <= 599 && Number.isInteger(n) ? n : undefined
+}
+
+/** Whether a string names a thing, as a code does: no sentence, no URL. */
+const isCode = (item: string): boolean => item.length <= 128 && /^[\w.:#/@ -]*\w$/.test(item) && !item.includes("//")
+
+const isHouseNumber = (item: string): boolean =>
+  (item.length === 4 || item.length === 5) && item.charCodeAt(0) < 58 && /^\d+$/.test(item)
+
+/** A house number means nothing by itself, so it is read with the envelope that it came in. */
+const house = (node: Readonly<Record<string, unknown>>, key: string, under: string, code: string): string =>
+  `${
+    under === "base_resp"
+      ? "minimax"
+      : peek(node, "object") === "error"
+      ? "mistral"
+      : key === "error_code" && peek(node, "error_msg") !== undefined
+      ? "baidu"
+      : under === "errors"
+      ? "cloudflare"
+      : "zai"
+  } ${code}`
+
+/** The exception that a sentence begins with: `litellm.RateLimitError: …`, `openai.BadRequestError - …`. */
+const exception = (text: string): string | undefined => {
+  const space = text.indexOf(" ")
+  const colon = text.charCodeAt(space - 1) === 58
+  if (space < 4 || space > 256 || !(colon || text.charCodeAt(space + 1) === 45)) return undefined
+  return /^(?:[A-Za-z_]\w{0,40}\.){0,5}([A-Z]\w{1,60}(?:Error|Exception|Exhausted|Unavailable|Exceeded)|Timeout):?$/
+    .exec(text.slice(0, space))?.[1]
+}
+
+const visit = (walk: Walk, value: unknown, under: string, depth: number): void => {
+  if (typeof value === "string") {
+    if (value.length <= EMBEDDED_CAP && depth < DEPTH && value.includes("{")) {
+      const inner = quoted(value)
+      if (inner !== undefined) visit(walk, inner, under, depth + 1)
+    }
+    return
+  }
+  if (typeof value !== "object" || value === null || depth > DEPTH || walk.nodes.length >= NODES) return
+  if (isList(value)) {
+    for (let i = 0; i < ITEMS; i++) visit(walk, peek(value, String(i)), under, depth + 1)
+    return
+  }
+  if (!isRecord(value) || walk.nodes.includes(value)) return
+  walk.nodes.push(value)
+
+  let status: number | undefined
+  const codes: Array<string> = []
+  const types: Array<string> = []
+  const texts: Array<string> = []
+  const details: Array<string> = []
+  let ends = false
+  for (const key of keysOf(value)) {
+    const role = roles.get(key) ?? (key.endsWith("Exception") ? "error" : undefined)
+    if (role === undefined) continue
+    const item = peek(value, key)
+    if (item === null || item === undefined) continue
+    switch (role) {
+      case "code":
+      case "type":
+      case "status": {
+        const stated = statusOf(item)
+        if (stated !== undefined) status ??= stated
+        else if (typeof item === "number" || (typeof item === "string" && role === "code" && isHouseNumber(item))) {
+          codes.push(house(value, key, under, String(item)))
+        } else if (typeof item === "string" && item !== "error" && item !== "") {
+          if (role === "type" && item.startsWith("response.")) types.push(item)
+          else if (isCode(item)) (role === "code" ? codes : types).push(item)
+          else if (key === "reason") details.push(item)
+        } else visit(walk, item, key, depth + 1)
+        break
+      }
+      case "message":
+      case "detail":
+        if (typeof item === "string") (role === "message" ? texts : details).push(item)
+        visit(walk, item, key, depth + 1)
+        break
+      case "error":
+        if (typeof item === "string") {
+          texts.push(item)
+          if (isCode(item) && !item.includes(" ")) codes.push(item)
+        } else if (role === "error" && key.endsWith("Exception")) types.push(key)
+        visit(walk, item, key, depth + 1)
+        break
+      case "inside":
+        visit(walk, item, key, depth + 1)
+        break
+      case "end":
+        ends = true
+        break
+      case "choices":
+        ends = true
+        visit(walk, peek(peek(item, "0"), "error"), key, depth + 1)
+        break
+      case "violations":
+        for (let i = 0; i < ITEMS; i++) {
+          const quota = peek(peek(item, String(i)), "quotaId")
+          if (typeof quota === "string") walk.quotas.push(quota)
+        }
+    }
+  }
+  if (ends || types.length > 0) walk.end ??= StreamEnd.fromFrame(value)
+  for (const type of types) codes.push(type)
+  for (const text of details) texts.push(text)
+  const first = texts[0]
+  if (first !== undefined) {
+    const named = exception(first)
+    if (named !== undefined) codes.push(named)
+    const number = first.charCodeAt(first.length - 1) === 41 ? /\((\d{4})\)$/.exec(first.slice(-8))?.[1] : undefined
+    if (number !== undefined) codes.push(`minimax ${number}`)
+  }
+  if (codes.length > 0 || status !== undefined || first !== undefined) walk.list.push({ codes, status, texts })
+}
+
+/** The title of a page if a text is HTML. */
+const pageOf = (text: string): string | undefined => {
+  const head = text.slice(0, 4_096)
+  return /^[\s\uFEFF]{0,64}(?:<!--[^>]{0,512}-->\s{0,64})?<(?:!doctype\s{1,8}html|html|head|body|center|h1|title)\b/i.test(head)
+    ? (/<title[^>]{0,256}>([^<]{0,256})/i.exec(head)?.[1] ?? "").trim().replace(/\s+/g, " ")
+    : undefined
+}
+
+/** The payloads of raw SSE or NDJSON text; none if it is neither. */
+const payloads = (text: string): ReadonlyArray<string> =>
+  text.slice(-EMBEDDED_CAP).split(/\r\n|\n|\r/).flatMap((line) =>
+    line.startsWith("data:") ? [line.slice(5).trim()] : line.startsWith("{") ? [line] : []
+  )
+
+const chunk = /^(?:message_start|message_delta|content_block_|ping$|response\.)/
+
+/** Whether a value is a piece of a streamed answer, in any dialect. */
+const isChunk = (value: unknown): boolean => {
+  const type = peek(value, "type")
+  return isList(peek(value, "choices")) || isList(peek(value, "candidates")) || peek(value, "done") === false ||
+    (typeof type === "string" && chunk.test(type))
+}
+
+/**
+ * What a body says: text, or a value that was parsed already. `frame` says that it came inside a stream, where a piece
+ * of an answer with nothing after it is an answer that broke off; `carrier` is what the object that carried the body
+ * says about itself, which comes last.
+ */
+export const unwrap = (body: unknown, frame: boolean, carrier?: Answer): Answers => {
+  const walk: Walk = { list: [], nodes: [], quotas: [], end: undefined }
+  let page: string | undefined
+  let pieces = false
+  let framed = frame
+  if (typeof body === "string") {
+    const first = body.charCodeAt(0) <= 32 ? body.trimStart().charAt(0) : body.charAt(0)
+    const value = first === "{" || first === "[" || first === "\"" ? parse(body) : undefined
+    if (typeof value === "string") return unwrap(value, frame, carrier)
+    if (value !== undefined && value !== null) {
+      visit(walk, value, "", 0)
+      pieces = frame && isChunk(value)
+    } else {
+      page = first === "<" || first === "\uFEFF" ? pageOf(body) : undefined
+      for (const payload of page === undefined ? payloads(body) : []) {
+        const piece = parse(payload) ?? payload
+        framed = true
+        pieces ||= isChunk(piece)
+        walk.end ??= StreamEnd.fromFrame(piece)
+        visit(walk, piece, "", 0)
+      }
+      if (page === undefined && !pieces && walk.list.length === 0) {
+        visit(walk, body, "", 0)
+        if (body !== "") walk.list.push({ codes: [], status: undefined, texts: [body] })
+      }
+    }
+  } else {
+    visit(walk, body, "", 0)
+    pieces = frame && isChunk(body)
+  }
+  if (carrier !== undefined) walk.list.push(carrier)
+  return {
+    list: walk.list,
+    nodes: walk.nodes,
+    quotas: walk.quotas,
+    end: walk.end,
+    framed,
+    cut: pieces && walk.end === undefined,
+    page
+  }
+}

@@ -1,0 +1,133 @@
+import type { Kind } from "../Readout.ts"
+
+/** A phrase that text may be known by, and what it may be known as. */
+export interface Marker {
+  readonly kind: Kind
+  readonly name: string
+  readonly pattern: RegExp
+}
+
+const marker = (kind: Kind, name: string, pattern: RegExp): Marker => ({ kind, name, pattern })
+
+// --- phrases -----------------------------------------------------------------------------------------------------------
+// All quantifiers are bounded. Each phrase has a near miss in the tests.
+
+export const throttle = marker(
+  "RateLimited",
+  "a throttle",
+  /\brate[ _-]?limit(?:s|ed|ing)?[ _-](?:was |is |has been |have been )?(?:exceeded|reached|hit|error|of \d)|\brate[ -]limited\b|exceed(?:ed|s|ing)?\b[^.]{0,60}\brate limit|reached[^.]{0,60}\brate limit|too many (?:concurrent )?requests|(?:request|call)s? (?:was|were|is|are|has been|got|being) throttled|\bthrottling(?:exception|error)\b|exceeded your (?:current|monthly|daily) quota|\bquota (?:has been )?exceeded\b|\bresource ?(?:has been )?exhausted\b|usage limit (?:has been )?(?:reached|exceeded)|(?:hit|reached) (?:your|the) (?:usage|session|weekly|daily|5-hour|request|message) limit/i
+)
+
+export const overflow = marker(
+  "ContextOverflowed",
+  "an overflow",
+  /maximum (?:context|prompt|input|sequence) length|max(?:imum)?[ _](?:model[ _])?(?:context|seq(?:uence)?)[ _]?len|(?:exceed\w*|longer than|larger than|beyond|over|outside|too (?:large|long|big) for)\b[^.]{0,60}\b(?:context (?:length|window|size|limit)|max(?:imum)? (?:number of )?(?:input |prompt |context )?tokens(?! per)|token (?:limit|window) (?:of|for) (?:this|the) model|model(?:'s)? (?:maximum )?(?:context|input))|context[ _](?:length|window|size|limit)[^.]{0,40}(?:exceed|overflow|too small)|(?:prompt|input|message|request|conversation|messages|context|question|text)(?: length)? (?:is|are|was|were) too (?:long|large)\b(?! to (?:type|display))[^.]{0,80}(?:model|token|context|maximum|\d|$|\.)|prompt (?:is )?too long|input (?:is )?too long|prompt exceeds max(?:imum)? length|too many (?:input |prompt )?tokens in (?:the )?(?:prompt|request|input)|tokens? count[^.]{0,40}exceeds? the maximum|input tokens? exceeds?|exceeds? (?:the )?(?:max(?:imum)? )?(?:message|input|prompt) tokens?|`inputs` tokens \+ `max_new_tokens`|(?:input|prompt) length should be|length of (?:the )?prompt_tokens|reduce (?:the|your) (?:length|size) of (?:the |your )?(?:messages|prompt|input|context)|size limit exceeded by \d{1,9} tokens|上下文(?:长度|窗口)?[^。]{0,16}(?:超|过长)|(?:输入|提示词?|prompt)[^。]{0,16}(?:过长|超长|超过[^。]{0,16}(?:长度|限制|token))/i
+)
+
+export const purse = marker(
+  "QuotaExhausted",
+  "an empty purse",
+  /credit balance is (?:too low|insufficient|negative|empty)|insufficient (?:account |available |remaining |prepaid )?(?:balance|credits?|funds|quota balance)|(?:balance|credits?|funds) (?:is|are|has been|have been) (?:insufficient|exhausted|depleted|not enough|used up|too low)|(?:not enough|out of|run out of|ran out of|no (?:more |remaining )?|requires? more|lack of|depleted your|exhausted your|used (?:up )?all (?:of )?(?:your |the )?(?:available |included |monthly |free )?)\s?(?:prepaid |api |available |remaining )?(?:credits?\b|funds\b|balance\b)|exceeded your (?:monthly |daily )?(?:included |free )?credits|(?:add|purchase|buy|top up|recharge)[^.]{0,32}\b(?:credits?|funds|balance)\b|(?:no|add a|invalid|missing|update your) (?:valid )?payment method|payment (?:is )?required|(?:spend(?:ing)?|billing|cost|budget) (?:limit|cap|hard limit)[^.]{0,24}(?:reached|exceeded|hit)|(?:reached|exceeded|hit|over)[^.]{0,40}\b(?:spend(?:ing)?|billing|budget|specified api usage) (?:limit|cap|limits)|budget has been exceeded|exceeded (?:your |the )?(?:max(?:imum)? )?budget|(?:account|subscription|plan)[^.]{0,24} (?:in arrears|overdue|past due|has expired|is suspended[^.]{0,40}billing)|billing (?:is )?(?:not active|not enabled|disabled)|enable billing|余额不足|欠费|额度(?:已)?(?:用尽|不足)|充值/i
+)
+
+export const credential = marker(
+  "CredentialRejected",
+  "a bad key",
+  /(?:invalid|incorrect|wrong|bad|expired|missing|revoked|unknown|malformed|no)\s(?:or (?:missing|expired|invalid) )?(?:x-|openai |anthropic |gemini |google )?api[- _]?key|api[- _]?key[^.]{0,24}(?:\bnot (?:valid|found|provided|set|recognized|active)|is (?:invalid|incorrect|missing|expired|required|disabled)|\b(?:invalid|expired|revoked|missing|leaked)\b)|(?:access|auth(?:entication|orization)?|bearer|oauth|session|security) ?tokens?[^.]{0,24}(?:expired|invalid|revoked|missing)|(?:invalid|expired|missing|incorrect) (?:authentication|authorization|credentials?|bearer|access token|auth(?:entication)? token|token\b(?! count| limit))|(?:authentication|authorization) (?:failed|required|error)|(?:could not|unable to|failed to) (?:authenticate|validate (?:the )?credentials)|\bunauthori[sz]ed\b|not authenticated|invalid x-api-key|(?:api ?key|密钥|令牌|token)[^。]{0,8}(?:无效|错误|过期|不正确)|身份验证失败|鉴权失败/i
+)
+
+export const refusal = marker(
+  "ContentRefused",
+  "a content policy",
+  /content[- _]?(?:management |moderation |safety |usage )?(?:policy|policies|filter(?:ing|s)?)\b(?! (?:parameter|setting|config|field|option|must|is not (?:a )?(?:valid|supported)))|usage polic(?:y|ies)|(?:flagged|blocked|rejected|refused|filtered|stopped)\b[^.]{0,60}\b(?:safety|moderation|polic(?:y|ies)|content|harm|violat|unsafe|sensitive|inappropriate|prohibited)|(?:input|prompt|request|output|content|text|response|message)\b[^.]{0,24}\b(?:was|were|been|is|are) (?:flagged|filtered)|violat\w{1,4}\b[^.]{0,60}\b(?:polic(?:y|ies)|guidelines|terms)|(?:safety|moderation) (?:system|filter|check|reasons?|classifier)|(?:inappropriate|sensitive|harmful|prohibited|unsafe|objectionable) (?:or \w{1,16} )?(?:content|material|information|data)|responsible ai|guardrail[^.]{0,24}(?:interven|block)|敏感|违规|不安全|内容安全|违反/i
+)
+
+const overloadWords =
+  /\boverload(?:ed|ing)?\b|\b(?:server|engine|model|service|system|backend|provider|api)s? (?:is |are )?(?:currently |temporarily |too )*busy\b|(?:at|over|out of|no (?:available )?|insufficient |exceeded |limited |beyond )\s?(?:its |our |current |full |maximum )*capacity\b|capacity (?:exceeded|exhausted|constraints|limit)|(?:high|heavy|increased|unusual(?:ly high)?|too much|peak|excessive) (?:demand|traffic|load|usage|volume)|too many (?:pending|queued|concurrent) requests|(?:queue|pending requests)[^.]{0,24}(?:full|exceeded|overflow)|no (?:healthy |available )?(?:workers?|instances?|gpus?|replicas?|slots?) (?:is |are )?(?:currently )?available|slow down|负载(?:过高|较高)|繁忙|访问量过大|拥挤/i
+
+export const overload = marker("Overloaded", "an overload", overloadWords)
+
+const malformed = marker(
+  "GenerationMalformed",
+  "a malformed generation",
+  /malformed[ _]function[ _]call|failed to (?:call a function|parse tool call|generate (?:valid )?json)[^.]{0,24}\. please adjust your prompt|see 'failed_generation'/i
+)
+
+/** A pool that a plan, a day, a week or a month grants, as prose and ids name it. */
+export const allowance =
+  /per[ _-]?(?:day|week|month)\b|perday|perweek|permonth|\/ ?(?:day|week|month)\b|\b(?:daily|weekly|monthly)\b|\b(?:TPD|RPD)\b|\ba (?:day|week|month)\b|\b\d{1,2}[ -]?(?:hour|hr|h)s? (?:usage |session |rolling )?(?:limit|window|quota)|(?:plan|usage|subscription|session) limit (?:has been )?(?:reached|exceeded)|(?:reached|hit|exceeded)[^.]{0,24}\b(?:usage|session|plan|subscription) limit|free[- ]tier (?:limit|quota) (?:reached|exceeded|exhausted)|individual quota|upgrade your (?:plan|subscription)|try again (?:tomorrow|next (?:week|month))|每(?:天|日|周|月)|小时的?使用上限|(?:日|周|月)(?:限额|配额|额度)/i
+
+/** The numbers of a throttle that states a limit and the size of the request: `Limit 6000, Used 1, Requested 6294`. */
+export const stated =
+  /\blimit\b[:= ]{1,3}([\d,]{1,16})\b[^\d\n]{0,24}(?:\bused\b[:= ]{1,3}[\d,]{1,16}\b[^\d\n]{0,24})?\brequested\b[:= ]{1,3}([\d,]{1,16})/i
+
+/** Words of a request that can never be sent again with success, under a wrapper that says only that it failed. */
+const hopeless = marker(
+  "Unrecognized",
+  "a request that can never work",
+  /redirect count exceeded|too many redirects|unexpected redirect|invalid url|failed to parse url|unknown scheme|bad port|self[- ]signed certificate|unable to (?:verify|get)[^.]{0,24}certificate|certificate (?:has expired|is not yet valid|verify failed|signed by unknown)|altnames|wrong version number|invalid character in header|unsupported protocol/i
+)
+
+/**
+ * The closed list by which prose may decide, where neither code, type, status nor transport code speaks: the first that
+ * matches. What surfaces stands before what would retry, and what names its own clock before what a clock could mean.
+ */
+export const prose: ReadonlyArray<Marker> = [
+  hopeless,
+  malformed,
+  throttle,
+  overflow,
+  purse,
+  credential,
+  refusal,
+  marker(
+    "Aborted",
+    "an abort",
+    /^(?:error: |aborterror: )?(?:the |this )?(?:request|operation|user|call|fetch)?(?: was| is)? ?(?:aborted|cancell?ed)(?: a request| by (?:the )?(?:user|caller|client))?\.?$/im
+  ),
+  overload,
+  marker(
+    "StreamCut",
+    "a stream without its end",
+    /stream (?:was |has been |is )?(?:disconnected|closed|ended|terminated|interrupted|finished|stopped|cut(?: off)?)\b[^.]{0,40}(?:before|without|prematurely|unexpectedly|early)|(?:ended|closed|finished|terminated) (?:before|without)[^.]{0,40}(?:message_stop|completed|finish[_ ]reason|\[done\]|done|terminal|completion|final)|(?:incomplete|truncated|unterminated) (?:stream|response stream|sse)|missing (?:finish[_ ]reason|message_stop|\[done\])|no finish[_ ]reason/i
+  ),
+  marker(
+    "Unavailable",
+    "a provider's failure",
+    /finish[_ ]?reason:? ?["']?error|internal (?:server )?error|service (?:is )?(?:temporarily |currently )?unavailable|temporarily unavailable|bad gateway|gateway time-?out|server had an error|upstream (?:connect )?(?:error|request failed|failed)|an? (?:unexpected |unknown )?error (?:was encountered|occurred) (?:while|during) (?:running the model|processing|generation|inference)|unexpected error during processing|loading model|model is (?:currently )?loading/i
+  ),
+  marker("TimedOut", "a timeout", /\btimed[ -]?out\b|\btime-?out\b(?! (?:must|parameter|value|option|should))|deadline exceeded/i),
+  marker(
+    "Unreachable",
+    "a broken connection",
+    /socket hang up|other side closed|premature close|connection (?:was |has been |is )?(?:reset|refused|closed|aborted|lost|dropped|interrupted|terminated|timed out|error)|network (?:error|connection was lost|is unreachable|changed|socket disconnected)|server disconnected|(?:peer|server) closed (?:the )?connection|incomplete (?:chunked )?read|error sending request|error (?:reading|decoding) (?:a |the )?(?:body|response body)|unable to connect|failed to (?:fetch|connect)|could not connect|load failed|fetch failed|^terminated$|socket (?:was |connection was )?closed|broken pipe|unexpected (?:eof|end of file)|getaddrinfo|(?:name|dns) (?:resolution|lookup) fail|\b(?:ECONNRESET|ECONNREFUSED|ECONNABORTED|ENOTFOUND|EAI_AGAIN|EPIPE|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|UND_ERR_SOCKET|UND_ERR_CONNECT_TIMEOUT)\b|websocket[^.]{0,24}(?:closed|disconnected)|goaway/im
+  )
+]
+
+/** A status that prose states as one, in the words of a client: `status code 503`, `Error code: 429`, `HTTP 502`. */
+export const statusInProse =
+  /\b(?:status(?: code)?|error code|http(?:\/\d(?:\.\d)?)?(?: error| status)?|responded with|returned)[:= (]{1,3}([45]\d\d)\b(?!\d|,\d|\.\d| tokens| ms)/i
+
+/** Words by which a code that nobody documents may be known; on the code without case and separators. */
+export const codeWords: ReadonlyArray<Marker> = [
+  marker(
+    "QuotaExhausted",
+    "a purse in its name",
+    /billing|insufficient(?:\w{0,12})(?:credit|balance|fund|quota)|(?:credit|balance|fund)s?(?:exhausted|depleted|error|limit|exceeded|required|toolow|notenough|insufficient)|(?:no|outof|notenough)(?:credit|balance|fund)|payment|spend(?:ing)?(?:limit|cap)|budget(?:exceeded|exhausted|limit)|arrear|overdue/
+  ),
+  marker("ContextOverflowed", "an overflow in its name", /context(?:length|window|size|limit|overflow)|(?:prompt|input|message)s?toolong|(?:prompt|input)tokens?exceeded/),
+  marker(
+    "ContentRefused",
+    "a content policy in its name",
+    /contentfilter|contentpolicy|moderation|safety|responsibleai|flagged|inappropriate|sensitive|guardrail|policyviolation|harmful|unsafe/
+  ),
+  marker(
+    "CredentialRejected",
+    "a credential in its name",
+    /apikey|authentication(?:error|failed|required)|unauthori[sz]ed|accessdenied|^forbidden|invalidcredential|credentials?(?:invalid|expired|rejected)|invalidtoken|expiredtoken|tokenexpired|tokeninvalid|permissiondenied/
+  ),
+  marker("Overloaded", "an overload in its name", /overload|(?:no|out|over|at|tier|model|insufficient)\w{0,8}capacity|capacity(?:exceeded|exhausted)|(?:engine|server|model|system)(?:is)?busy/),
+  marker("RateLimited", "a throttle in its name", /ratelimit|throttl|toomanyrequest|concurrencylimit|toomanyconcurrent|usagelimit|requestlimitexceeded|(?:rpm|tpm|rpd|tpd)(?:limit|exceeded)/),
+  marker("TimedOut", "a timeout in its name", /timeout|timedout|deadlineexceeded/),
+  marker("Unavailable", "a provider's failure in its name", /unavailable|internal(?:server)?error|servererror|upstream|badgateway|notready/)
+]

@@ -1,0 +1,34 @@
+type Looked = { readonly [key: string]: unknown }
+
+const holds = (u: unknown): u is Looked => (typeof u === "object" || typeof u === "function") && u !== null
+
+/** A list; a revoked proxy is none. */
+export const isList = (u: unknown): u is ReadonlyArray<unknown> => {
+  try {
+    return Array.isArray(u)
+  } catch {
+    return false
+  }
+}
+
+/** An object with keys of its own: no list, no function. */
+export const isRecord = (u: unknown): u is Looked => typeof u === "object" && u !== null && !isList(u)
+
+/** A property of anything, or nothing: a getter or a proxy that throws has no say. */
+export const peek = (u: unknown, key: string): unknown => {
+  if (!holds(u)) return undefined
+  try {
+    return u[key]
+  } catch {
+    return undefined
+  }
+}
+
+/** The names of an object's own enumerable properties, or none. */
+export const keysOf = (u: object): ReadonlyArray<string> => {
+  try {
+    return Object.keys(u)
+  } catch {
+    return []
+  }
+}
