@@ -118,7 +118,7 @@ const kindOfStatus = (status: number): Kind => {
     case 529:
       return "Overloaded"
     default:
-      return status >= 500 ? "Unavailable" : status >= 400 ? "RequestRejected" : "Unrecognized"
+      return status >= 500 && status < 600 ? "Unavailable" : status >= 400 && status < 500 ? "RequestRejected" : "Unrecognized"
   }
 }
 
@@ -246,26 +246,28 @@ const fromAnswers = (
 const fromResponseLeaf = (response: Evidence.Response, own: Options["codes"]): Decision => {
   const raw = rawOf(response)
   const answers = answersOf(response)
-  const { cut, end, framed, list, page } = answers
+  const { broken, cut, end, framed, list, page } = answers
   if (end?._tag === "Malformed") {
     return decision("GenerationMalformed", "stop reason", end.reason, "the provider could not parse what the model wrote", true)
   }
   const good = raw.status !== undefined && raw.status >= 200 && raw.status < 300
   const { decided, status } = fromAnswers(list, good ? undefined : raw.status, page, raw.headers, own)
+  // the words of an answer that broke off are the model's, not the provider's
+  if (good && broken) return unrecognized("body", "JSON that breaks off", "no answer that a success promises")
   const prose = proseOfAnswers(answers)
   let found = decided
   if (found === undefined && end !== undefined) {
     if (end._tag === "Refused") found = decision("ContentRefused", "stop reason", end.reason, "a content policy ended the answer")
     else if (end._tag === "Overloaded") found = decision("Overloaded", "stop reason", end.reason, "the provider ran out of room")
   }
-  if (found === undefined && cut) {
-    found = decision("StreamCut", "frames", "none of them ends the stream", "the bytes ended before the protocol did")
-  }
   for (let i = 0; found === undefined && i < list.length; i++) found = fromFamilies(list[i]?.codes ?? [])
   if (found === undefined && end?._tag === "Failed") {
     found = decision("Unavailable", "stop reason", end.reason, "the provider ended the answer with an error")
   }
   found ??= fromProse(prose)
+  if (found === undefined && cut) {
+    found = decision("StreamCut", "frames", "none of them ends the stream", "the bytes ended before the protocol did")
+  }
   found = found === undefined ? undefined : refined(found, status, prose)
   if (good && !framed && (found === undefined || kindOf(found.meaning) !== "GenerationMalformed" && Fault.isRetryable(kindOf(found.meaning)))) {
     return unrecognized(
@@ -279,12 +281,21 @@ const fromResponseLeaf = (response: Evidence.Response, own: Options["codes"]): D
 
 const transportKinds = { unreachable: "Unreachable", timedOut: "TimedOut", aborted: "Aborted", terminal: "Unrecognized" } as const
 
+const clocks = {
+  unreachable: [Markers.deadline],
+  timedOut: [Markers.connecting],
+  aborted: [Markers.hopeless, Markers.timeout],
+  terminal: []
+}
+
 const proseOfLeaf = (leaf: Evidence.Evidence): string => leaf._tag === "Response" ? "" : proseOf(leaf).text
 
 const fromProseLeaf = (leaf: Evidence.Transport | Evidence.Terminal): Decision => {
   const { names, text } = proseOf(leaf)
   if (leaf.code !== undefined) {
-    return decision(transportKinds[verdict(leaf.code) ?? "terminal"], "code", leaf.code, "the transport's own code", true)
+    const found = verdict(leaf.code) ?? "terminal"
+    // a client's own deadline aborts its request, and one clock's name serves for all
+    return firstOf(text, clocks[found]) ?? decision(transportKinds[found], "code", leaf.code, "the transport's own code", true)
   }
   if (leaf._tag === "Transport") {
     const said = fromProse(text)

@@ -110,7 +110,7 @@ const statusOf = (node: unknown): number | undefined =>
     httpStatus(peek(node, "code"))
 
 /** The answer that one object of a chain carries, and how much it says. */
-const answerOf = (node: unknown): { readonly response: Response; readonly says: "status" | "code" | "2xx" } | undefined => {
+const answerOf = (node: unknown): { readonly response: Response; readonly says: "status" | "code" | "2xx" | "nothing" } | undefined => {
   const status = statusOf(node)
   const from = peek(node, "response")
   const message = typeof node === "string" ? node : text(peek(node, "message"))
@@ -140,7 +140,7 @@ const answerOf = (node: unknown): { readonly response: Response; readonly says: 
     origin: "thrown",
     carrier: { codes, status: undefined, texts: own === undefined || message === undefined ? [] : [message] }
   })
-  if (status !== undefined) return { response, says: status >= 300 ? "status" : "2xx" }
+  if (status !== undefined) return { response, says: status >= 300 ? "status" : own === undefined ? "nothing" : "2xx" }
   const spoken = answersOf(response).list.some((answer) => answer.codes.length > 0 || answer.status !== undefined) ||
     (own !== undefined && response.message !== undefined)
   return spoken ? { response, says: "code" } : undefined
@@ -167,6 +167,9 @@ const effectReason = (node: unknown): "transport" | "terminal" | undefined => {
     case "RequestError":
     case "HttpRequestError":
       return peek(node, "reason") === "Transport" ? "transport" : "terminal"
+    case "ResponseError":
+    case "HttpResponseError":
+      return peek(node, "reason") === "StatusCode" ? undefined : "terminal"
     case "SocketError":
       return peek(node, "reason") === "Close" ? undefined : "transport"
     default:
@@ -190,6 +193,7 @@ export const fromUnknown = (thrown: unknown): { readonly evidence: Evidence; rea
   let attempts = 1
   let stated: Response | undefined
   let coded: Response | undefined
+  let success: Response | undefined
   let hollow: Response | undefined
   let code: string | undefined
   let reason: "transport" | "terminal" | undefined
@@ -200,7 +204,8 @@ export const fromUnknown = (thrown: unknown): { readonly evidence: Evidence; rea
     const answer = answerOf(node)
     if (answer?.says === "status") stated = answer.response
     else if (answer?.says === "code") coded = answer.response
-    else if (answer?.says === "2xx") hollow = answer.response
+    else if (answer?.says === "2xx") success = answer.response
+    else if (answer?.says === "nothing") hollow = answer.response
     const named = transportCode(node)
     // a deadline that fired is what aborted, whichever of the two wraps the other
     if (named !== undefined && !(verdict(named) === "aborted" && code !== undefined && verdict(code) === "timedOut")) code = named
@@ -225,7 +230,8 @@ export const fromUnknown = (thrown: unknown): { readonly evidence: Evidence; rea
     return { evidence: found === "terminal" ? new Terminal(prose, code) : new Transport(prose, code), attempts }
   }
   if (code !== undefined || reason === "terminal") return { evidence: new Terminal(prose, code), attempts }
-  if (coded !== undefined) return { evidence: coded, attempts }
+  const answered = success ?? coded
+  if (answered !== undefined) return { evidence: answered, attempts }
   if (reason === "transport") return { evidence: new Transport(prose, undefined), attempts }
   return { evidence: hollow ?? new Terminal(prose, undefined), attempts }
 }
@@ -293,10 +299,16 @@ export const toWire = (evidence: Evidence): Wire => {
 export const fromWire = (wire: Wire): Evidence => {
   switch (wire._tag) {
     case "Response":
-      return new Response({ status: wire.status, headers: wire.headers, body: wire.text, origin: wire.origin, message: wire.message })
+      return new Response({
+        status: wire.status,
+        headers: wire.headers,
+        body: wire.text,
+        origin: wire.origin,
+        logged: { message: wire.message }
+      })
     case "Transport":
-      return new Transport({ detail: wire.detail, text: wire.detail, names: [] }, wire.code)
+      return new Transport({ detail: wire.detail, text: wire.detail, names: [], logged: true }, wire.code)
     case "Terminal":
-      return new Terminal({ detail: wire.description, text: wire.description, names: [] }, wire.code)
+      return new Terminal({ detail: wire.description, text: wire.description, names: [], logged: true }, wire.code)
   }
 }

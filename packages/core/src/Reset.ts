@@ -87,7 +87,7 @@ class Named implements Reset {
   }
 
   get at(): DateTime.Utc {
-    return this.#at ??= DateTime.unsafeMake(this.#received + this.waitMillis)
+    return this.#at ??= DateTime.unsafeMake(Math.min(this.#received + this.waitMillis, 8.64e15))
   }
 }
 

@@ -19,6 +19,8 @@ export interface Answers {
   readonly nodes: ReadonlyArray<Readonly<Record<string, unknown>>>
   /** How the body says that a generation ended. */
   readonly end: StreamEnd.StreamEnd | undefined
+  /** The body began as JSON and is none. */
+  readonly broken: boolean
   /** The body was a stream's text, so that a status of 200 says nothing about it. */
   readonly framed: boolean
   /** A streamed answer that broke off: frames, and none of them ends it. */
@@ -41,6 +43,7 @@ const roles: ReadonlyMap<string, Role> = new Map(
     code: "code", error_code: "code", errorCode: "code", err_code: "code", error_name: "code", reason: "code",
     lc_error_code: "code",
     type: "type", __type: "type", error_type: "type", errorType: "type", name: "type", exception: "type",
+    ":exception-type": "type",
     status: "status", status_code: "status", statusCode: "status", http_code: "status", http_status: "status",
     httpStatus: "status", raw_status_code: "status", originalStatusCode: "status", httpStatusCode: "status",
     message: "message", Message: "message", msg: "message", error_message: "message", errorMessage: "message",
@@ -50,7 +53,7 @@ const roles: ReadonlyMap<string, Role> = new Map(
     response: "inside", innererror: "inside", inner_error: "inside", innerError: "inside", metadata: "inside",
     cause: "inside", last_error: "inside", lastError: "inside", status_details: "inside", base_resp: "inside",
     body: "inside", data: "inside", fault: "inside", upstream_error: "inside", provider_error: "inside",
-    original_error: "inside", output: "inside", rate_limit: "inside", incomplete_details: "inside",
+    original_error: "inside", output: "inside", rate_limit: "inside", incomplete_details: "inside", headers: "inside",
     finish_reason: "end", finishReason: "end", stop_reason: "end", stopReason: "end", candidates: "end",
     promptFeedback: "end", delta: "end", done: "end", messageStop: "end",
     choices: "choices",
@@ -96,7 +99,7 @@ const python: Readonly<Record<string, string>> = { None: "null", True: "true", F
 /** A Python repr as JSON. */
 const fromRepr = (repr: string): string =>
   repr.replace(
-    /'((?:[^'\\]|\\.)*)(?:'|$)|"(?:[^"\\]|\\.)*(?:"|$)|\b(?:None|True|False)\b/gs,
+    /b?'((?:[^'\\]|\\.)*)(?:'|$)|"(?:[^"\\]|\\.)*(?:"|$)|\b(?:None|True|False)\b/gs,
     (whole, single: string | undefined) =>
       single === undefined
         ? python[whole] ?? whole
@@ -146,8 +149,10 @@ const house = (node: Readonly<Record<string, unknown>>, key: string, under: stri
       ? "mistral"
       : key === "error_code" && peek(node, "error_msg") !== undefined
       ? "baidu"
-      : under === "errors"
+      : under === "errors" || (under === "error" && typeof peek(node, key) === "number")
       ? "cloudflare"
+      : under === ""
+      ? "siliconflow"
       : "zai"
   } ${code}`
 
@@ -193,7 +198,7 @@ const visit = (walk: Walk, value: unknown, under: string, depth: number): void =
       case "status": {
         const stated = statusOf(item)
         if (stated !== undefined) status ??= stated
-        else if (typeof item === "number" || (typeof item === "string" && role === "code" && isHouseNumber(item))) {
+        else if (typeof item === "number" || (typeof item === "string" && role !== "status" && isHouseNumber(item))) {
           codes.push(house(value, key, under, String(item)))
         } else if (typeof item === "string" && item !== "error" && item !== "") {
           if (role === "type" && item.startsWith("response.")) types.push(item)
@@ -238,8 +243,6 @@ const visit = (walk: Walk, value: unknown, under: string, depth: number): void =
   if (first !== undefined) {
     const named = exception(first)
     if (named !== undefined) codes.push(named)
-    const number = first.charCodeAt(first.length - 1) === 41 ? /\((\d{4})\)$/.exec(first.slice(-8))?.[1] : undefined
-    if (number !== undefined) codes.push(`minimax ${number}`)
   }
   if (codes.length > 0 || status !== undefined || first !== undefined) walk.list.push({ codes, status, texts })
 }
@@ -277,6 +280,7 @@ export const unwrap = (body: unknown, frame: boolean, carrier?: Answer): Answers
   let page: string | undefined
   let pieces = false
   let framed = frame
+  let broken = false
   if (typeof body === "string") {
     const first = body.charCodeAt(0) <= 32 ? body.trimStart().charAt(0) : body.charAt(0)
     const value = first === "{" || first === "[" || first === "\"" ? parse(body) : undefined
@@ -286,9 +290,12 @@ export const unwrap = (body: unknown, frame: boolean, carrier?: Answer): Answers
       pieces = frame && isChunk(value)
     } else {
       page = first === "<" || first === "\uFEFF" ? pageOf(body) : undefined
+      broken = first === "{" || first === "["
       for (const payload of page === undefined ? payloads(body) : []) {
-        const piece = parse(payload) ?? payload
+        const piece = parse(payload) ?? (payload === "[DONE]" ? payload : undefined)
+        if (piece === undefined) continue
         framed = true
+        broken = false
         pieces ||= isChunk(piece)
         walk.end ??= StreamEnd.fromFrame(piece)
         visit(walk, piece, "", 0)
@@ -309,6 +316,7 @@ export const unwrap = (body: unknown, frame: boolean, carrier?: Answer): Answers
     quotas: walk.quotas,
     end: walk.end,
     framed,
+    broken,
     cut: pieces && walk.end === undefined,
     page
   }

@@ -21,6 +21,7 @@ const groups: { readonly [source: string]: Group } = {
     ContentRefused: ["content_policy_violation", "content_filter", "moderation_blocked", "cyber_policy", "bio_policy"],
     Overloaded: ["slow_down", "server_is_overloaded", "engine_overloaded", "resource_unavailable"],
     TimedOut: ["vector_store_timeout"],
+    Unreachable: ["websocket_connection_limit_reached"],
     RequestRejected: [
       "model_not_found", "unsupported_country_region_territory", "previous_response_not_found", "unsupported_parameter",
       "unsupported_value", "invalid_value", "missing_required_parameter", "string_above_max_length", "conversation_locked"
@@ -194,7 +195,18 @@ const groups: { readonly [source: string]: Group } = {
     "RateLimited:allowance": ["baidu 17", "baidu 19"],
     CredentialRejected: ["baidu 6", "baidu 14", "baidu 110", "baidu 111"],
     Overloaded: ["baidu 336100"],
-    Unavailable: ["baidu 1", "baidu 2", "baidu 336000"]
+    Unavailable: ["baidu 1", "baidu 2", "baidu 336000"],
+    ContextOverflowed: ["baidu 336103", "baidu 336007"]
+  },
+  // docs.siliconflow.cn/en/faqs/error-code
+  siliconflow: {
+    QuotaExhausted: ["siliconflow 30001"],
+    Overloaded: ["siliconflow 50505", "siliconflow 50603"],
+    RequestRejected: ["siliconflow 20012"]
+  },
+  // portkey.ai/docs/product/guardrails
+  portkey: {
+    ContentRefused: ["hooks_failed"]
   },
   // docs.litellm.ai/docs/exception_mapping
   litellm: {
@@ -208,6 +220,12 @@ const groups: { readonly [source: string]: Group } = {
     CredentialRejected: ["MODEL_AUTHENTICATION"],
     RateLimited: ["MODEL_RATE_LIMIT"],
     ContextOverflowed: ["CONTEXT_OVERFLOW"]
+  },
+  // RFC 6749 section 5.2 and RFC 6750 section 3.1
+  oauth: {
+    CredentialRejected: [
+      "invalid_grant", "invalid_client", "unauthorized_client", "invalid_token", "expired_token", "insufficient_scope"
+    ]
   },
   // the stop reason as an adapter's code
   stop: {

@@ -13,8 +13,8 @@ export interface Raw {
   readonly origin: "http" | "frame" | "thrown"
   /** What the object says about itself that carried the answer, when it was thrown. */
   readonly carrier?: Answer | undefined
-  /** The sentence that was read when the text was still whole; only what is read back from a log has it. */
-  readonly message?: string | undefined
+  /** What was written to a log is masked and cut already, and its sentence was read when it was whole. */
+  readonly logged?: { readonly message: string | undefined } | undefined
 }
 
 const MESSAGE_CAP = 1_024
@@ -68,7 +68,7 @@ export class Response {
   constructor(raw: Raw) {
     this.status = raw.status
     this.#raw = raw
-    this.#message = raw.message
+    this.#message = raw.logged?.message
   }
 
   /** The headers that say how to proceed or whom to ask, lower case, masked; at most 64 of 256 characters. */
@@ -78,7 +78,7 @@ export class Response {
       eachHeader(this.#raw.headers, (held, value) => {
         const name = held.length <= 64 ? held.toLowerCase() : ""
         if (found.length < HEADERS_CAP && readable.test(name)) {
-          found.push([name, requestId.test(name) ? cap(value, 128) : mask(value, HEADER_CAP)])
+          found.push([name, requestId.test(name) ? cap(value, 128) : this.#shown(value, HEADER_CAP)])
         }
       })
       this.#headers = Object.fromEntries(found)
@@ -90,7 +90,7 @@ export class Response {
   get text(): string | undefined {
     if (this.#text === undefined) {
       const text = textOf(this.#raw.body)
-      if (text !== undefined) this.#text = mask(text)
+      if (text !== undefined) this.#text = this.#shown(text)
     }
     return this.#text
   }
@@ -107,7 +107,7 @@ export class Response {
 
   /** The sentence of the innermost answer, masked, at most 1,024 characters; an HTML page has none. */
   get message(): string | undefined {
-    if (this.#message === undefined && this.page === undefined) {
+    if (this.#message === undefined && this.#raw.logged === undefined && this.page === undefined) {
       const text = readAnswers(this).list.find((answer) => answer.texts.length > 0)?.texts[0]
       if (text !== undefined) this.#message = mask(text, MESSAGE_CAP)
     }
@@ -117,7 +117,11 @@ export class Response {
   /** The title of an HTML page, empty if the page has none; nothing for any other body. */
   get page(): string | undefined {
     const title = readAnswers(this).page
-    return title === undefined ? undefined : mask(title, HEADER_CAP)
+    return title === undefined ? undefined : this.#shown(title, HEADER_CAP)
+  }
+
+  #shown(text: string, most?: number): string {
+    return this.#raw.logged === undefined ? mask(text, most) : text
   }
 
   /** @internal */
@@ -139,7 +143,11 @@ export interface Prose {
   readonly text: string
   /** The names that the errors of the chain go by, the deepest first. */
   readonly names: ReadonlyArray<string>
+  /** What was written to a log is masked and cut already. */
+  readonly logged?: boolean
 }
+
+const shown = ({ detail, logged }: Prose): string => logged === true ? detail : mask(detail, MESSAGE_CAP)
 
 /**
  * The bytes did not arrive: connect, reset, timeout, a body that dropped, a socket that closed abnormally.
@@ -165,7 +173,7 @@ export class Transport {
 
   /** The deepest cause's own message, masked, at most 1,024 characters: every wrapper says the same generic thing. */
   get detail(): string {
-    return this.#detail ??= mask(this.#prose.detail, MESSAGE_CAP)
+    return this.#detail ??= shown(this.#prose)
   }
 
   /** @internal */
@@ -204,7 +212,7 @@ export class Terminal {
 
   /** The deepest cause's own message, masked, at most 1,024 characters. */
   get description(): string {
-    return this.#description ??= mask(this.#prose.detail, MESSAGE_CAP)
+    return this.#description ??= shown(this.#prose)
   }
 
   /** @internal */

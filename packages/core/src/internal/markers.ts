@@ -21,13 +21,13 @@ export const throttle = marker(
 export const overflow = marker(
   "ContextOverflowed",
   "an overflow",
-  /maximum (?:context|prompt|input|sequence) length|max(?:imum)?[ _](?:model[ _])?(?:context|seq(?:uence)?)[ _]?len|(?:exceed\w*|longer than|larger than|beyond|over|outside|too (?:large|long|big) for)\b[^.]{0,60}\b(?:context (?:length|window|size|limit)|max(?:imum)? (?:number of )?(?:input |prompt |context )?tokens(?! per)|token (?:limit|window) (?:of|for) (?:this|the) model|model(?:'s)? (?:maximum )?(?:context|input))|context[ _](?:length|window|size|limit)[^.]{0,40}(?:exceed|overflow|too small)|(?:prompt|input|message|request|conversation|messages|context|question|text)(?: length)? (?:is|are|was|were) too (?:long|large)\b(?! to (?:type|display))[^.]{0,80}(?:model|token|context|maximum|\d|$|\.)|prompt (?:is )?too long|input (?:is )?too long|prompt exceeds max(?:imum)? length|too many (?:input |prompt )?tokens in (?:the )?(?:prompt|request|input)|tokens? count[^.]{0,40}exceeds? the maximum|input tokens? exceeds?|exceeds? (?:the )?(?:max(?:imum)? )?(?:message|input|prompt) tokens?|`inputs` tokens \+ `max_new_tokens`|(?:input|prompt) length should be|length of (?:the )?prompt_tokens|reduce (?:the|your) (?:length|size) of (?:the |your )?(?:messages|prompt|input|context)|size limit exceeded by \d{1,9} tokens|上下文(?:长度|窗口)?[^。]{0,16}(?:超|过长)|(?:输入|提示词?|prompt)[^。]{0,16}(?:过长|超长|超过[^。]{0,16}(?:长度|限制|token))/i
+  /maximum (?:context|prompt|input|sequence) length|max(?:imum)?[ _](?:model[ _])?(?:context|seq(?:uence)?)[ _]?len|(?:exceed\w*|(?:longer|larger|greater|bigger|more) than|beyond|over|outside|too (?:large|long|big) for)\b[^.]{0,60}\b(?:context (?:length|window|size|limit)|n_ctx\b|max(?:imum)? (?:number of )?(?:input |prompt |context )?tokens(?! per)|token (?:limit|window) (?:of|for) (?:this|the) model|model(?:'s)? (?:maximum )?(?:context|input))|context[ _](?:length|window|size|limit)[^.]{0,40}(?:exceed|overflow|too small)|(?:message|request|conversation|messages|context|question|text)(?: length)? (?:is|are|was|were) too (?:long|large)\b[^.]{0,80}(?:model|token|context|maximum)|(?:prompt|input)s?(?: tokens?| length)? (?:is |are |was |were )?too (?:long|large|many)\b|prompt exceeds max(?:imum)? length|too many (?:input |prompt )?tokens in (?:the )?(?:prompt|request|input)|tokens? count[^.]{0,40}exceeds? the maximum|input tokens? exceeds?|exceeds? (?:the )?(?:max(?:imum)? )?(?:message|input|prompt) tokens?|`inputs` tokens \+ `max_new_tokens`|(?:input|prompt) length should be|length of (?:the )?prompt_tokens|reduce (?:the|your) (?:length|size) of (?:the |your )?(?:messages|prompt|input|context)|size limit exceeded by \d{1,9} tokens|上下文(?:长度|窗口)?[^。]{0,16}(?:超|过长)|(?:输入|提示词?|prompt)[^。]{0,16}(?:过长|超长|超过[^。]{0,16}(?:长度|限制|token))/i
 )
 
 export const purse = marker(
   "QuotaExhausted",
   "an empty purse",
-  /credit balance is (?:too low|insufficient|negative|empty)|insufficient (?:account |available |remaining |prepaid )?(?:balance|credits?|funds|quota balance)|(?:balance|credits?|funds) (?:is|are|has been|have been) (?:insufficient|exhausted|depleted|not enough|used up|too low)|(?:not enough|out of|run out of|ran out of|no (?:more |remaining )?|requires? more|lack of|depleted your|exhausted your|used (?:up )?all (?:of )?(?:your |the )?(?:available |included |monthly |free )?)\s?(?:prepaid |api |available |remaining )?(?:credits?\b|funds\b|balance\b)|exceeded your (?:monthly |daily )?(?:included |free )?credits|(?:add|purchase|buy|top up|recharge)[^.]{0,32}\b(?:credits?|funds|balance)\b|(?:no|add a|invalid|missing|update your) (?:valid )?payment method|payment (?:is )?required|(?:spend(?:ing)?|billing|cost|budget) (?:limit|cap|hard limit)[^.]{0,24}(?:reached|exceeded|hit)|(?:reached|exceeded|hit|over)[^.]{0,40}\b(?:spend(?:ing)?|billing|budget|specified api usage) (?:limit|cap|limits)|budget has been exceeded|exceeded (?:your |the )?(?:max(?:imum)? )?budget|(?:account|subscription|plan)[^.]{0,24} (?:in arrears|overdue|past due|has expired|is suspended[^.]{0,40}billing)|billing (?:is )?(?:not active|not enabled|disabled)|enable billing|余额不足|欠费|额度(?:已)?(?:用尽|不足)|充值/i
+  /credit balance is (?:too low|insufficient|negative|empty)|insufficient (?:account |available |remaining |prepaid )?(?:balance|credits?|funds|quota balance)|(?:balance|credits?|funds) (?:is|are|has been|have been) (?:insufficient|exhausted|depleted|not enough|used up|too low)|(?:not enough|out of|run out of|ran out of|no (?:more |remaining )?(?!credits were|credits have)|requires? more|lack of|depleted your|exhausted your|used (?:up )?all (?:of )?(?:your |the )?(?:available |included |monthly |free )?)\s?(?:prepaid |api |available |remaining )?(?:credits?\b|funds\b|balance\b)|exceeded your (?:monthly |daily )?(?:included |free )?credits|\bout of (?:extra )?usage\b|(?:add|purchase|buy|top up|recharge)[^.]{0,32}\b(?:credits?|funds|balance|extra usage)\b|(?:please|to) recharge\b|failure to pay|(?:unpaid|past[- ]due|overdue) (?:invoice|bill|balance)|(?:no|add a|invalid|missing|update your) (?:valid )?payment method|payment (?:is )?required|(?:spend(?:ing)?|billing|cost|budget) (?:limit|cap|hard limit)[^.]{0,24}(?:reached|exceeded|hit)|(?:reach\w{0,3}|exceed\w{0,3}|hit|over)[^.]{0,40}\b(?:spend(?:ing)?|billing|budget|usage|credit) (?:limit|cap)s?\b|budget has been exceeded|exceeded (?:your |the )?(?:max(?:imum)? )?budget|(?:account|subscription|plan)[^.]{0,24} (?:in arrears|overdue|past due|has expired|is suspended[^.]{0,40}billing)|billing (?:is )?(?:not active|not enabled|disabled)|enable billing|余额不足|欠费|额度(?:已)?(?:用尽|不足)|充值/i
 )
 
 export const credential = marker(
@@ -39,7 +39,7 @@ export const credential = marker(
 export const refusal = marker(
   "ContentRefused",
   "a content policy",
-  /content[- _]?(?:management |moderation |safety |usage )?(?:policy|policies|filter(?:ing|s)?)\b(?! (?:parameter|setting|config|field|option|must|is not (?:a )?(?:valid|supported)))|usage polic(?:y|ies)|(?:flagged|blocked|rejected|refused|filtered|stopped)\b[^.]{0,60}\b(?:safety|moderation|polic(?:y|ies)|content|harm|violat|unsafe|sensitive|inappropriate|prohibited)|(?:input|prompt|request|output|content|text|response|message)\b[^.]{0,24}\b(?:was|were|been|is|are) (?:flagged|filtered)|violat\w{1,4}\b[^.]{0,60}\b(?:polic(?:y|ies)|guidelines|terms)|(?:safety|moderation) (?:system|filter|check|reasons?|classifier)|(?:inappropriate|sensitive|harmful|prohibited|unsafe|objectionable) (?:or \w{1,16} )?(?:content|material|information|data)|responsible ai|guardrail[^.]{0,24}(?:interven|block)|敏感|违规|不安全|内容安全|违反/i
+  /content[- _]?(?:management |moderation |safety |usage )?(?:policy|policies|filter(?:ing|s)?)\b(?! (?:parameter|setting|config|field|option|must|is not (?:a )?(?:valid|supported)))|usage polic(?:y|ies)|(?:flagged|blocked|rejected|refused|filtered|stopped)\b[^.]{0,60}\b(?:safety|moderation|polic(?:y|ies)|content|harm|violat|unsafe|sensitive|inappropriate|prohibited)|(?:input|prompt|request|output|content|text|response|message)\b[^.]{0,24}\b(?:was|were|been|is|are) (?:flagged|filtered)|violat\w{1,4}\b[^.]{0,60}\b(?:polic(?:y|ies)|guidelines|terms)|(?:safety|moderation) (?:system|filter|check|reasons?|classifier)|(?:inappropriate|sensitive|harmful|prohibited|unsafe|objectionable) (?:or \w{1,16} )?(?:content|material|information|data)|responsible ai|guardrail[^.]{0,48}(?:interven|block|fail|denied)|敏感|违规|不安全|内容安全|违反/i
 )
 
 const overloadWords =
@@ -50,23 +50,39 @@ export const overload = marker("Overloaded", "an overload", overloadWords)
 const malformed = marker(
   "GenerationMalformed",
   "a malformed generation",
-  /malformed[ _]function[ _]call|failed to (?:call a function|parse tool call|generate (?:valid )?json)[^.]{0,24}\. please adjust your prompt|see 'failed_generation'/i
+  /malformed[ _](?:function|tool)[ _]call|error parsing (?:tool|function) call|failed to (?:call a function|parse tool call|generate (?:valid )?json)[^.]{0,24}\. please adjust your prompt|see 'failed_generation'/i
 )
 
 /** A pool that a plan, a day, a week or a month grants, as prose and ids name it. */
 export const allowance =
-  /per[ _-]?(?:day|week|month)\b|perday|perweek|permonth|\/ ?(?:day|week|month)\b|\b(?:daily|weekly|monthly)\b|\b(?:TPD|RPD)\b|\ba (?:day|week|month)\b|\b\d{1,2}[ -]?(?:hour|hr|h)s? (?:usage |session |rolling )?(?:limit|window|quota)|(?:plan|usage|subscription|session) limit (?:has been )?(?:reached|exceeded)|(?:reached|hit|exceeded)[^.]{0,24}\b(?:usage|session|plan|subscription) limit|free[- ]tier (?:limit|quota) (?:reached|exceeded|exhausted)|individual quota|upgrade your (?:plan|subscription)|try again (?:tomorrow|next (?:week|month))|每(?:天|日|周|月)|小时的?使用上限|(?:日|周|月)(?:限额|配额|额度)/i
+  /(?:per|by)[ _-]?(?:day|week|month)(?![a-z])|per(?:day|week|month)(?=per|[A-Z_-]|$)|\/ ?(?:day|week|month)\b|\b(?:daily|weekly|monthly)\b|\b(?:TPD|RPD)\b|\ba (?:day|week|month)\b|\b\d{1,2}[ -]?(?:hour|hr|h)s? (?:usage |session |rolling )?(?:limit|window|quota)|(?:plan|usage|subscription|session) limit (?:has been )?(?:reached|exceeded)|(?:reached|hit|exceeded)[^.]{0,24}\b(?:usage|session|plan|subscription) limit|free[- ]tier (?:limit|quota) (?:reached|exceeded|exhausted)|individual quota|upgrade your (?:plan|subscription)|try again (?:tomorrow|next (?:week|month))|每(?:天|日|周|月)|小时的?使用上限|(?:日|周|月)(?:限额|配额|额度)/i
 
 /** The numbers of a throttle that states a limit and the size of the request: `Limit 6000, Used 1, Requested 6294`. */
 export const stated =
   /\blimit\b[:= ]{1,3}([\d,]{1,16})\b[^\d\n]{0,24}(?:\bused\b[:= ]{1,3}[\d,]{1,16}\b[^\d\n]{0,24})?\brequested\b[:= ]{1,3}([\d,]{1,16})/i
 
 /** Words of a request that can never be sent again with success, under a wrapper that says only that it failed. */
-const hopeless = marker(
+export const hopeless = marker(
   "Unrecognized",
   "a request that can never work",
-  /redirect count exceeded|too many redirects|unexpected redirect|invalid url|failed to parse url|unknown scheme|bad port|self[- ]signed certificate|unable to (?:verify|get)[^.]{0,24}certificate|certificate (?:has expired|is not yet valid|verify failed|signed by unknown)|altnames|wrong version number|invalid character in header|unsupported protocol/i
+  /proxy response \(\d{3}\) !== 200|redirect count exceeded|too many redirects|unexpected redirect|invalid url|failed to parse url|unknown scheme|bad port|self[- ]signed certificate|unable to (?:verify|get)[^.]{0,24}certificate|certificate (?:has expired|is not yet valid|verify failed|signed by unknown)|altnames|wrong version number|invalid character in header|unsupported protocol/i
 )
+
+export const timeout = marker(
+  "TimedOut",
+  "a timeout",
+  /\btimed[ -]?out\b|\btime-?out\b(?! (?:must|parameter|value|option|should))|deadline exceeded/i
+)
+
+/** A clock that ran out before there was a connection. */
+export const connecting = marker(
+  "Unreachable",
+  "a connect timeout",
+  /without establishing a connection|\bconnect(?:ion|ing)? (?:attempt )?time(?:d )?-?out/i
+)
+
+/** An HTTP client's own clock, whatever code it hides behind. */
+export const deadline = marker("TimedOut", "a client's own clock", /\btime-?out of \d{1,9} ?ms exceeded/i)
 
 /**
  * The closed list by which prose may decide, where neither code, type, status nor transport code speaks: the first that
@@ -96,7 +112,7 @@ export const prose: ReadonlyArray<Marker> = [
     "a provider's failure",
     /finish[_ ]?reason:? ?["']?error|internal (?:server )?error|service (?:is )?(?:temporarily |currently )?unavailable|temporarily unavailable|bad gateway|gateway time-?out|server had an error|upstream (?:connect )?(?:error|request failed|failed)|an? (?:unexpected |unknown )?error (?:was encountered|occurred) (?:while|during) (?:running the model|processing|generation|inference)|unexpected error during processing|loading model|model is (?:currently )?loading/i
   ),
-  marker("TimedOut", "a timeout", /\btimed[ -]?out\b|\btime-?out\b(?! (?:must|parameter|value|option|should))|deadline exceeded/i),
+  timeout,
   marker(
     "Unreachable",
     "a broken connection",

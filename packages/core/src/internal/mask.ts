@@ -11,12 +11,12 @@ const passes: ReadonlyArray<readonly [RegExp, string]> = [
   // credentials in a URL: scheme://user:password@host
   [/([a-z][a-z0-9+.-]{1,16}:\/\/)[^\s/@:"']{1,256}(?::[^\s/@"']{0,256})?@/gi, `$1${MASKED}@`],
   // Authorization values
-  [/\b(bearer|basic)(\s+)(?:"[^"]{0,4096}"?|[^\s"',;}\]]{4,4096})/gi, `$1$2${MASKED}`],
+  [/\b(bearer|basic)(\s+)(?!\[masked\])(?:"[^"]{0,4096}"?|[^\s"',;}\]]{4,4096})/gi, `$1$2${MASKED}`],
   // cookies, to the end of the value
   [/((?:set-)?cookie["']?\s{0,4}[:=]\s{0,4})(?:"(?:[^"\\]|\\.){0,8192}"?|'[^']{0,8192}'?|[^\n"'}]{1,8192})/gi, `$1${MASKED}`],
   // named secrets, in queries, headers, JSON and prose
   [
-    /((?:["'?&;,\s{(]|^)(?:[\w-]{0,24}[-_])?(?:key|api[-_ ]?keys?|apikey|authorization|secret|password|passwd|pwd|token|credential|signature|sig|org(?:anization|anisation)?(?:[-_ ]?id)?|(?:project|account|tenant|workspace|user|customer)[-_ ]?id)(?: provided)?["']?\s{0,4}[:=]\s{0,4})(?:\\?"(?:[^"\\]|\\.){1,4096}"?|'[^']{1,4096}'?|(?!(?:bearer|basic)\s)[^\s"'&,;})\]]{1,4096})/gi,
+    /((?:["'?&;,\s{(]|^)(?:[\w-]{0,24}[-_])?(?:key|api[-_ ]?keys?|apikey|authorization|secret|password|passwd|pwd|token|credential|signature|sig|org(?:anization|anisation)?(?:[-_ ]?id)?|(?:project|account|tenant|workspace|user|customer)[-_ ]?id)(?: provided)?["']?\s{0,4}[:=]\s{0,4})(?!\[masked\])(?:\\?"(?:[^"\\]|\\.){1,4096}"?|'[^']{1,4096}'?|(?!(?:bearer|basic)\s)[^\s"'&,;})\]]{1,4096})/gi,
     `$1${MASKED}`
   ],
   // what the user wrote, echoed back

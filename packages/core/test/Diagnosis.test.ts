@@ -1,0 +1,319 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Diagnosis from "@recourse/core/Diagnosis"
+import * as Markers from "../src/internal/markers.ts"
+
+const at = { received: Date.parse("2026-01-10T10:00:00Z") }
+
+const http = (status: number, body?: unknown, headers?: unknown) => Diagnosis.fromResponse({ status, body, headers }, at)
+const frame = (body: unknown) => Diagnosis.fromFrame(body, at)
+const thrown = (error: unknown) => Diagnosis.fromUnknown(error, at)
+const said = (status: number, message: string) => http(status, { error: { message } })
+
+describe("Diagnosis by status alone", () => {
+  const rows: ReadonlyArray<readonly [tag: string, ...statuses: ReadonlyArray<number>]> = [
+    ["RequestRejected", 400, 404, 405, 409, 410, 413, 415, 418, 422, 424, 425, 431, 451, 499, 501, 505, 511],
+    ["CredentialRejected", 401, 403],
+    ["QuotaExhausted", 402],
+    ["TimedOut", 408],
+    ["RateLimited", 429],
+    ["Unavailable", 500, 502, 503, 504, 520, 521, 522, 523, 524, 525, 530, 599],
+    ["Overloaded", 529],
+    ["Unrecognized", 100, 204, 302, 304, 999, Number.NaN]
+  ]
+  it.each(rows)("%s", (tag, ...statuses) => {
+    for (const status of statuses) assert.strictEqual(http(status)._tag, tag, String(status))
+  })
+})
+
+describe("Diagnosis, what outranks what", () => {
+  it("a code outranks the status", () => {
+    assert.strictEqual(http(401, { error: { type: "CreditsError" } })._tag, "QuotaExhausted")
+    assert.strictEqual(http(429, { error: { code: "insufficient_quota" } }, { "retry-after": "1" })._tag, "QuotaExhausted")
+    assert.strictEqual(http(400, { error: { code: "overloaded_error" } })._tag, "Overloaded")
+  })
+
+  it("the status outranks a word that only repeats its family", () => {
+    for (const word of ["invalid_request_error", "api_error", "INTERNAL", "UNAVAILABLE", "BadRequestError", "server_error"]) {
+      assert.strictEqual(http(429, { error: { type: word } })._tag, "RateLimited", word)
+      assert.notStrictEqual(frame({ error: { type: word } })._tag, "Unrecognized", word)
+    }
+  })
+
+  it("a purse outranks a throttle in one answer", () => {
+    assert.strictEqual(http(429, { error: { code: "rate_limit_exceeded", type: "insufficient_quota" } })._tag, "QuotaExhausted")
+  })
+
+  it("the innermost answer's status outranks the relay's", () => {
+    assert.strictEqual(http(400, { error: { code: 400, message: "upstream: {\"error\":{\"code\":\"429\"}}" } })._tag, "RateLimited")
+    assert.strictEqual(http(502, { error: { metadata: { raw: "{\"error\":{\"code\":401}}" } } })._tag, "CredentialRejected")
+  })
+
+  it("a malformed generation is read before the status", () => {
+    assert.strictEqual(http(200, { candidates: [{ finishReason: "MALFORMED_FUNCTION_CALL" }] })._tag, "GenerationMalformed")
+    assert.strictEqual(http(400, { error: { code: "tool_use_failed", type: "invalid_request_error" } })._tag, "GenerationMalformed")
+  })
+
+  it("a string code in a frame implies no status, a number is one", () => {
+    assert.strictEqual(frame({ error: { code: "server_error" } })._tag, "Unavailable")
+    assert.strictEqual(frame({ error: { code: 503, message: "The model is overloaded" } })._tag, "Overloaded")
+    assert.strictEqual(frame({ error: { status: 500, message: "upstream authentication service" } })._tag, "Unavailable")
+  })
+
+  it("case, separators and namespaces of a code do not matter", () => {
+    for (const code of ["rate_limit_exceeded", "RateLimitExceeded", "RATE-LIMIT-EXCEEDED", "rateLimitExceeded"]) {
+      assert.strictEqual(http(400, { error: { code } })._tag, "RateLimited", code)
+    }
+    assert.strictEqual(http(400, {}, { "x-amzn-errortype": "ThrottlingException:http://internal/" })._tag, "RateLimited")
+    assert.strictEqual(http(400, { __type: "com.amazon.coral.service#ThrottlingException" })._tag, "RateLimited")
+  })
+
+  it("a house number means something only in its envelope", () => {
+    assert.strictEqual(http(400, { error: { code: "1261", message: "too much" } })._tag, "ContextOverflowed")
+    assert.strictEqual(http(200, { base_resp: { status_code: 1008, status_msg: "no" } })._tag, "QuotaExhausted")
+    assert.strictEqual(http(400, { object: "error", code: "3051" })._tag, "ContextOverflowed")
+    assert.strictEqual(http(400, { object: "error", code: "1261" })._tag, "RequestRejected")
+    assert.strictEqual(http(400, { success: false, errors: [{ code: 3036 }] })._tag, "RateLimited")
+  })
+
+  it("a caller's own codes come first, numbers too", () => {
+    const codes = { gateway_melted: "Overloaded", "4711": "RateLimited:allowance", slow_down: "Unavailable" } as const
+    const own = (code: unknown) => Diagnosis.fromResponse({ status: 400, body: { error: { code } } }, { ...at, codes })
+    assert.strictEqual(own("gateway_melted")._tag, "Overloaded")
+    assert.strictEqual(own("slow_down")._tag, "Unavailable")
+    const fault = own(4711)
+    assert.isTrue(fault._tag === "RateLimited" && fault.limit === "allowance")
+    assert.strictEqual(own("toString")._tag, "RequestRejected")
+  })
+
+  it("an undocumented code is known by its words, but turns no surfaced status into a retry", () => {
+    assert.strictEqual(frame({ error: { type: "acme_rate_limit_hit" } })._tag, "RateLimited")
+    assert.strictEqual(http(400, { error: { type: "acme_rate_limit_hit" } })._tag, "RequestRejected")
+    assert.strictEqual(http(429, { error: { type: "acme_credit_exhausted" } })._tag, "QuotaExhausted")
+    assert.strictEqual(http(500, { error: { type: "acme_authentication_error" } })._tag, "Unavailable")
+  })
+})
+
+describe("Diagnosis inside a success", () => {
+  it("what would retry is not recognized", () => {
+    assert.strictEqual(http(200, { error: { code: 502 } })._tag, "Unrecognized")
+    assert.strictEqual(http(200, { error: { code: "rate_limit_exceeded" } })._tag, "Unrecognized")
+  })
+
+  it("what surfaces keeps its tag", () => {
+    assert.strictEqual(http(200, { error: { code: 400, type: "exceed_context_size_error" } })._tag, "ContextOverflowed")
+    assert.strictEqual(http(200, { promptFeedback: { blockReason: "SAFETY" } })._tag, "ContentRefused")
+  })
+
+  it("an empty body, a page, half of a JSON document and a good answer are not recognized", () => {
+    for (const body of ["", "<html><title>Sign in</title></html>", "{\"choices\":[{\"message\":{\"content\":\"rate limit exceeded", "{\"id\":1}"]) {
+      assert.strictEqual(http(200, body)._tag, "Unrecognized", body)
+    }
+  })
+
+  it("a stream's text is read as its frames are", () => {
+    const text = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":null}]}\n\n"
+    assert.strictEqual(http(200, text)._tag, "StreamCut")
+    assert.strictEqual(http(200, `${text}data: {"error":{"type":"overloaded_error"}}\n\n`)._tag, "Overloaded")
+    assert.strictEqual(frame(text)._tag, "StreamCut")
+    assert.strictEqual(frame(`${text}data: [DONE]\n\n`)._tag, "Unrecognized")
+    assert.strictEqual(frame("{\"done\":false}\n{\"error\":\"an error was encountered while running the model\"}\n")._tag, "Unavailable")
+  })
+})
+
+describe("Diagnosis, what text may do", () => {
+  it("refines one surfaced tag into another on a 4xx", () => {
+    assert.strictEqual(said(400, "prompt is too long: 203921 tokens > 200000 maximum")._tag, "ContextOverflowed")
+    assert.strictEqual(said(400, "Your credit balance is too low")._tag, "QuotaExhausted")
+    assert.strictEqual(said(400, "API key not valid. Please pass a valid API key.")._tag, "CredentialRejected")
+    assert.strictEqual(said(400, "Output blocked by content filtering policy")._tag, "ContentRefused")
+    assert.strictEqual(said(403, "Your input was flagged for violence. No credits were charged.")._tag, "ContentRefused")
+  })
+
+  it("tells an overload from an outage on a 503 only", () => {
+    assert.strictEqual(said(503, "The engine is currently overloaded")._tag, "Overloaded")
+    assert.strictEqual(said(500, "The engine is currently overloaded")._tag, "Unavailable")
+  })
+
+  it("finds an overflow inside a 5xx, unless a throttle quotes it", () => {
+    assert.strictEqual(said(500, "This model's maximum context length is 8192 tokens")._tag, "ContextOverflowed")
+    assert.strictEqual(said(500, "Rate limit exceeded while checking the maximum context length")._tag, "Unavailable")
+    assert.strictEqual(said(400, "rate limit reached: prompt is too long")._tag, "RequestRejected")
+  })
+
+  it("never turns a surfaced answer into a retry", () => {
+    for (const text of ["rate limit exceeded", "overloaded, try again", "timed out", "socket hang up", "please retry in 5s"]) {
+      for (const status of [400, 404, 409, 422]) assert.strictEqual(said(status, text)._tag, "RequestRejected", text)
+    }
+  })
+
+  it("leaves a quota 429 a throttle, whatever it says of money", () => {
+    assert.strictEqual(said(429, "You exceeded your current quota, please check your plan and billing details.")._tag, "RateLimited")
+    assert.strictEqual(said(429, "prompt is too long")._tag, "RateLimited")
+  })
+
+  it("rejects a throttle whose own numbers say that the request can never fit", () => {
+    const limited = (limit: string, requested: string) =>
+      http(429, { error: { code: "rate_limit_exceeded", message: `on TPM: Limit ${limit}, Requested ${requested}, please reduce` } })._tag
+    assert.strictEqual(limited("6000", "6294"), "RequestRejected")
+    assert.strictEqual(limited("6,000", "60,294"), "RequestRejected")
+    assert.strictEqual(limited("6000", "6000"), "RateLimited")
+    assert.strictEqual(limited("0", "10"), "RateLimited")
+    assert.strictEqual(said(429, "Limit 30000, Used 22999, Requested 12528. Please try again in 11.054s.")._tag, "RateLimited")
+  })
+
+  it("an HTML page at 403 is an edge, elsewhere its status speaks", () => {
+    const page = "<!DOCTYPE html><html><head><title>Just a moment...</title></head></html>"
+    assert.strictEqual(http(403, page)._tag, "Unavailable")
+    assert.strictEqual(http(401, page)._tag, "CredentialRejected")
+    assert.strictEqual(http(502, page)._tag, "Unavailable")
+  })
+
+  it("a number in prose decides nothing, a stated status does", () => {
+    assert.strictEqual(thrown(new Error("429"))._tag, "Unrecognized")
+    assert.strictEqual(thrown(new Error("prompt has 142950 tokens, 503 of them bad"))._tag, "Unrecognized")
+    assert.strictEqual(thrown(new Error("Request failed with status code 503"))._tag, "Unavailable")
+    assert.strictEqual(thrown(new Error("HTTP 401"))._tag, "CredentialRejected")
+  })
+})
+
+describe("Diagnosis, the closed list of phrases", () => {
+  // by marker: what it is known by, and what comes near and is not it
+  const phrases: Record<string, { readonly hits: ReadonlyArray<string>; readonly misses: ReadonlyArray<string> }> = {
+    "a request that can never work": {
+      hits: ["redirect count exceeded", "Invalid URL", "self-signed certificate in certificate chain", "bad port"],
+      misses: ["the certificate of achievement", "redirecting"]
+    },
+    "a malformed generation": {
+      hits: ["Malformed function call: call:default_api", "error parsing tool call: raw='1'"],
+      misses: ["the function call was fine", "malformed header"]
+    },
+    "a throttle": {
+      hits: ["Rate limit exceeded", "You have been rate limited", "Too many requests", "google.api: Resource exhausted"],
+      misses: ["unknown parameter rate_limit", "rate limits are described in the docs", "at a high rate, limitless"]
+    },
+    "an overflow": {
+      hits: ["maximum context length is 8192 tokens", "Prompt tokens too long", "input exceeds the context window of this model"],
+      misses: ["the context menu is long", "maximum number of tokens per minute", "a long prompt"]
+    },
+    "an empty purse": {
+      hits: ["Your credit balance is too low", "Insufficient balance", "You're out of extra usage", "余额不足"],
+      misses: ["No credits were charged", "balance the load", "see the billing page"]
+    },
+    "a bad key": {
+      hits: ["Incorrect API key provided", "OAuth token has expired", "Unauthorized", "invalid x-api-key"],
+      misses: ["the key of the map", "token count expired budget", "an API key starts with sk"]
+    },
+    "a content policy": {
+      hits: ["blocked by content filtering policy", "your prompt was flagged as potentially violating our usage policy"],
+      misses: ["content_filter parameter must be a boolean", "the content is empty", "retry policy"]
+    },
+    "an abort": {
+      hits: ["Request was aborted.", "This operation was aborted", "The user aborted a request."],
+      misses: ["the model talked about an aborted mission", "abort codes: 12"]
+    },
+    "an overload": {
+      hits: ["Overloaded", "The server is busy", "currently experiencing high demand", "no available capacity"],
+      misses: ["operator overloads", "busy signal", "the capacity of the glass"]
+    },
+    "a stream without its end": {
+      hits: ["stream closed before response.completed", "stream ended unexpectedly", "missing finish_reason"],
+      misses: ["stream opened", "upstream of the dam"]
+    },
+    "a provider's failure": {
+      hits: ["Provider finish_reason: error", "Internal server error", "502 Bad Gateway", "Gateway Time-out"],
+      misses: ["finish_reason: stop", "an error in your code"]
+    },
+    "a timeout": {
+      hits: ["Request timed out.", "timeout", "deadline exceeded"],
+      misses: ["timeout must be a number", "two timelines"]
+    },
+    "a broken connection": {
+      hits: ["socket hang up", "fetch failed", "terminated", "connection reset by peer", "ECONNREFUSED 127.0.0.1"],
+      misses: ["the contract was terminated early", "a connection between ideas"]
+    }
+  }
+
+  it("has both for every marker", () => {
+    assert.deepStrictEqual(Object.keys(phrases).sort(), Markers.prose.map(({ name }) => name).sort())
+  })
+
+  for (const { kind, name } of Markers.prose) {
+    it(name, () => {
+      for (const hit of phrases[name]?.hits ?? []) assert.strictEqual(thrown(new Error(hit))._tag, kind, hit)
+      for (const miss of phrases[name]?.misses ?? []) assert.strictEqual(thrown(new Error(miss))._tag, "Unrecognized", miss)
+    })
+  }
+
+  const words: Record<string, readonly [hit: string, miss: string]> = {
+    "a purse in its name": ["acme_credit_exhausted", "acme_creditor"],
+    "an overflow in its name": ["acme_context_length_error", "acme_context_menu"],
+    "a content policy in its name": ["acme_moderation_block", "acme_mode"],
+    "a credential in its name": ["acme_bad_api_key", "extra_forbidden"],
+    "an overload in its name": ["acme_model_overloaded", "acme_load"],
+    "a throttle in its name": ["acme_throttled", "acme_rate"],
+    "a timeout in its name": ["acme_upstream_timeout", "acme_time"],
+    "a provider's failure in its name": ["acme_not_ready", "acme_ready"]
+  }
+
+  it("has both for every word in a code", () => {
+    assert.deepStrictEqual(Object.keys(words).sort(), Markers.codeWords.map(({ name }) => name).sort())
+  })
+
+  for (const { kind, name } of Markers.codeWords) {
+    it(name, () => {
+      const [hit = "", miss = ""] = words[name] ?? []
+      assert.strictEqual(frame({ error: { type: hit } })._tag, kind)
+      assert.strictEqual(frame({ error: { type: miss } })._tag, "Unrecognized")
+    })
+  }
+
+  it("a client's own clock and a connect's are told apart whatever name they go by", () => {
+    const named = (name: string, message: string, code?: string) => thrown({ name, message, code })._tag
+    assert.strictEqual(named("TimeoutError", "The operation was aborted due to timeout"), "TimedOut")
+    assert.strictEqual(named("TimeoutError", "Socket timed out without establishing a connection within 3100 ms"), "Unreachable")
+    assert.strictEqual(named("AxiosError", "timeout of 60000ms exceeded", "ECONNABORTED"), "TimedOut")
+    assert.strictEqual(named("Error", "connect ETIMEDOUT 203.0.113.7:443", "ETIMEDOUT"), "Unreachable")
+    assert.strictEqual(thrown({ message: "Request timed out.", cause: { name: "AbortError", message: "This operation was aborted" } })._tag, "TimedOut")
+  })
+})
+
+describe("Diagnosis, which limit and whose", () => {
+  const limit = (body: unknown, headers?: unknown) => {
+    const fault = http(429, body, headers)
+    return fault._tag === "RateLimited" ? `${fault.limit} ${fault.scope}` : fault._tag
+  }
+  const rows: ReadonlyArray<readonly [string, unknown, unknown?]> = [
+    ["rate model", { error: { message: "Rate limit reached on requests per min (RPM)" } }],
+    ["allowance account", { error: { message: "on tokens per day (TPD): Limit 100000" } }],
+    ["allowance account", { message: "limited to 1000 API calls / month" }],
+    ["allowance account", { error: { message: "Rate limit exceeded: free-models-per-day" } }],
+    ["allowance account", { error: { message: "Rate limit of 50 per 86400s exceeded for UserByModelByDay." } }],
+    ["allowance account", { error: { code: "user_weekly_rate_limited" } }],
+    ["allowance account", { error: {} }, { "anthropic-ratelimit-unified-reset": "1768050000", "anthropic-ratelimit-unified-status": "rejected" }],
+    ["allowance account", {}, { "x-ratelimit-reset-requests-day": "3600", "x-ratelimit-remaining-requests-day": "0" }],
+    ["rate model", {}, { "x-ratelimit-reset-requests-day": "3600", "x-ratelimit-remaining-requests-day": "12", "retry-after": "3" }],
+    ["allowance model", { error: { details: [{ violations: [{ quotaId: "GenerateRequestsPerDayPerProjectPerModel-FreeTier" }] }] } }],
+    ["rate model", { error: { details: [{ violations: [{ quotaId: "GenerateRequestsPerMinutePerProjectPerModel" }] }] } }],
+    ["rate account", { error: { details: [{ violations: [{ quotaId: "GenerateRequestsPerMinutePerProject" }] }] } }],
+    ["rate model", { error: { message: "please wait a while today" } }]
+  ]
+  it.each(rows)("%s: %j %j", (wanted, body, headers) => {
+    assert.strictEqual(limit(body, headers), wanted)
+  })
+})
+
+describe("Diagnosis, how it says why", () => {
+  it("names the field, its value and the rule, then every reset", () => {
+    const fault = http(429, { error: { code: "rate_limit_exceeded" } }, { "retry-after": "soon", "retry-after-ms": "1500" })
+    assert.deepStrictEqual(fault.because, [
+      { field: "code", value: "rate_limit_exceeded", rule: "a code of openai" },
+      { field: "header retry-after", value: "soon", rule: "refused: no time" },
+      { field: "header retry-after-ms", value: "1500", rule: "names a reset" }
+    ])
+  })
+
+  it("an instant of receipt that is none counts as the epoch", () => {
+    const fault = Diagnosis.fromResponse({ status: 500 }, { received: new Date(Number.NaN) })
+    assert.strictEqual(fault.received.epochMillis, 0)
+  })
+})
