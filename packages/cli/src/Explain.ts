@@ -72,13 +72,17 @@ export const remedy = (fault: Fault.Fault, { name, policy }: Named): string => {
         ? `surface it: ${name} leaves this kind to you`
         : "surface it: asking again cannot help"
     case "Defer":
-      return `defer: ${span(found.until.waitMillis)} is longer than ${name}'s patience of ${span(policy.patience)}; end now and say until when`
+      return `defer: ${span(found.until.waitMillis)} is longer than ${name}'s patience of ${
+        span(policy.patience)
+      }; end now and say until when`
     case "Retry": {
       const tier = policy.tiers[found.tier]
       const counted = tier === undefined ? "" : ` (tier ${found.tier}, ${tier.attempts} attempts in all)`
       if (Option.isSome(found.wait)) {
         const { millis, reset } = found.wait.value
-        return `retry after ${span(millis)}, ${millis < reset.waitMillis ? "as long as its patience allows" : "as the provider asked"}${counted}`
+        return `retry after ${span(millis)}, ${
+          millis < reset.waitMillis ? "as long as its patience allows" : "as the provider asked"
+        }${counted}`
       }
       return tier === undefined || Duration.equals(tier.ceiling, Duration.zero)
         ? `retry at once${counted}`
@@ -92,8 +96,21 @@ const columns = (rows: ReadonlyArray<ReadonlyArray<string>>, widths: ReadonlyArr
   const taken = widths.reduce((sum, width) => sum + width, 0)
   const blank = Object.fromEntries(
     [
-      "top", "top-mid", "top-left", "top-right", "bottom", "bottom-mid", "bottom-left", "bottom-right", "left", "left-mid",
-      "mid", "mid-mid", "right", "right-mid", "middle"
+      "top",
+      "top-mid",
+      "top-left",
+      "top-right",
+      "bottom",
+      "bottom-mid",
+      "bottom-left",
+      "bottom-right",
+      "left",
+      "left-mid",
+      "mid",
+      "mid-mid",
+      "right",
+      "right-mid",
+      "middle"
     ].map((name) => [name, ""])
   )
   const table = new Table({

@@ -83,16 +83,19 @@ const decodeRow = Schema.decodeUnknownEither(Row)
 const isRecord = (u: unknown): u is { readonly [key: string]: unknown } =>
   typeof u === "object" && u !== null && !Array.isArray(u)
 
-/** An error with a list of causes, outermost first, as the chain that was thrown. */
+/** An error with lists of causes, outermost first, as the chains that were thrown. */
 const chained = (error: unknown): unknown => {
-  if (!isRecord(error) || !Array.isArray(error["causes"])) return error
+  if (Array.isArray(error)) return error.map(chained)
+  if (!isRecord(error)) return error
   const { causes, ...own } = error
-  const list: ReadonlyArray<unknown> = Array.isArray(causes) ? causes : []
+  const thrown = Object.fromEntries(Object.entries(own).map(([key, value]) => [key, chained(value)]))
+  if (!Array.isArray(causes)) return thrown
+  const list: ReadonlyArray<unknown> = causes
   const cause = list.reduceRight<unknown>(
     (below, outer) => isRecord(outer) && below !== undefined ? { ...outer, cause: below } : outer,
     undefined
   )
-  return cause === undefined ? own : { ...own, cause }
+  return cause === undefined ? thrown : { ...thrown, cause }
 }
 
 /**
@@ -106,7 +109,10 @@ export const fromRow = (row: unknown): Either.Either<Reading, InputInvalid> =>
     onLeft: (error) => {
       const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error)
       const field = issue?.path.join(".") ?? ""
-      return new InputInvalid({ field: field === "" ? "row" : field, mend: issue?.message ?? "a row has id, source and received" })
+      return new InputInvalid({
+        field: field === "" ? "row" : field,
+        mend: issue?.message ?? "a row has id, source and received"
+      })
     },
     onRight: ({ id, received, source }) => ({
       id,
@@ -173,7 +179,10 @@ const fromTranscript = (text: string, received: Date): Reading["found"] => {
     onEvent: ({ data, event }) => {
       const frame = Option.getOrElse(parse(data), () => data)
       const ends = StreamEnd.fromFrame(frame)
-      if (failed === undefined && (erred(frame, event) || (ends !== undefined && ends._tag !== "Complete" && ends._tag !== "OutputCap"))) {
+      if (
+        failed === undefined &&
+        (erred(frame, event) || (ends !== undefined && ends._tag !== "Complete" && ends._tag !== "OutputCap"))
+      ) {
         failed = frame
       }
       // an output cap is told before the frame that closes the stream
@@ -196,8 +205,11 @@ const isThrown = (value: unknown): boolean =>
       .some((key) => key in value) || ("name" in value && "message" in value)
   )
 
-const isSaved = (value: unknown): value is { readonly status: number; readonly headers?: unknown; readonly body?: unknown } =>
-  isRecord(value) && typeof value["status"] === "number" && ("headers" in value || "body" in value) && !("message" in value)
+const isSaved = (
+  value: unknown
+): value is { readonly status: number; readonly headers?: unknown; readonly body?: unknown } =>
+  isRecord(value) && typeof value["status"] === "number" && ("headers" in value || "body" in value) &&
+  !("message" in value)
 
 const detect = (text: string): Form => {
   if (statusLine.test(text.trimStart())) return "response"
@@ -238,11 +250,13 @@ const noJson = new InputInvalid({ field: "input", mend: "not JSON; save the whol
  */
 export const read = (text: string, options: Options): Either.Either<ReadonlyArray<Reading>, InputInvalid> => {
   if (text.trim() === "" && options.status === undefined) {
-    return Either.left(new InputInvalid({ field: "input", mend: "it is empty; name its status with --status if the answer was" }))
+    return Either.left(
+      new InputInvalid({ field: "input", mend: "it is empty; name its status with --status if the answer was" })
+    )
   }
   const form = options.as ?? detect(text)
   const received = options.received ?? options.now
-  const one = (found: Reading["found"]): Either.Either<ReadonlyArray<Reading>, never> =>
+  const one = (found: Reading["found"]): Either.Either<ReadonlyArray<Reading>> =>
     Either.right([{ id: undefined, form, found }])
   switch (form) {
     case "row":
@@ -269,7 +283,12 @@ export const read = (text: string, options: Options): Either.Either<ReadonlyArra
           Option.getOrUndefined
         )
       if (head === undefined) {
-        return Either.left(new InputInvalid({ field: "input", mend: "no status line; save it with curl -i, or use --as body --status N" }))
+        return Either.left(
+          new InputInvalid({
+            field: "input",
+            mend: "no status line; save it with curl -i, or use --as body --status N"
+          })
+        )
       }
       const at = options.received ?? head.date ?? options.now
       return one(
@@ -282,7 +301,9 @@ export const read = (text: string, options: Options): Either.Either<ReadonlyArra
       const { status } = options
       return one(
         status === undefined
-          ? Option.isSome(parse(text)) ? Diagnosis.fromFrame(text, { received }) : Diagnosis.fromUnknown(text.trim(), { received })
+          ? Option.isSome(parse(text))
+            ? Diagnosis.fromFrame(text, { received })
+            : Diagnosis.fromUnknown(text.trim(), { received })
           : unlessGood(status, text, () => Diagnosis.fromResponse({ status, body: text }, { received }))
       )
     }

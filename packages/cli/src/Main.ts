@@ -6,8 +6,8 @@
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
-import * as FileSystem from "@effect/platform/FileSystem"
 import * as NodeStream from "@effect/platform-node/NodeStream"
+import * as FileSystem from "@effect/platform/FileSystem"
 import * as RetryPolicy from "@recourse/core/RetryPolicy"
 import * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
@@ -125,7 +125,8 @@ const explainFile = (
   }).pipe(
     Effect.catchTags({
       InputInvalid: (error) => Effect.as(complain(file, error.message), 1),
-      SystemError: (error) => Effect.as(complain(file, error.reason === "NotFound" ? "no such file" : error.message), 1),
+      SystemError: (error) =>
+        Effect.as(complain(file, error.reason === "NotFound" ? "no such file" : error.message), 1),
       BadArgument: (error) => Effect.as(complain(file, error.message), 1)
     }),
     Effect.withSpan("explain", { attributes: { file } })
@@ -172,7 +173,8 @@ const explainRows = (file: string, named: Explain.Named) =>
     return yield* Ref.get(bad)
   }).pipe(
     Effect.catchTags({
-      SystemError: (error) => Effect.as(complain(file, error.reason === "NotFound" ? "no such file" : error.message), 1),
+      SystemError: (error) =>
+        Effect.as(complain(file, error.reason === "NotFound" ? "no such file" : error.message), 1),
       BadArgument: (error) => Effect.as(complain(file, error.message), 1)
     })
   )
@@ -183,16 +185,20 @@ const write = (text: string): Effect.Effect<void> =>
     process.stdout.write(text, () => resume(Effect.void))
   })
 
-const explain = Command.make("explain", { files, as, status, received, json, jsonl, policy }, (options) =>
-  Effect.gen(function*() {
-    const named = options.files.length === 0 ? ["-"] : options.files
-    const counts = yield* Effect.forEach(
-      named,
-      (file) => options.jsonl ? explainRows(file, options.policy) : explainFile(file, options, named.length > 1)
-    )
-    const inputs = counts.reduce((sum, n) => sum + n, 0)
-    if (inputs > 0) return yield* new Unread({ inputs })
-  })).pipe(Command.withDescription("Reads failed language-model calls and says what can be done about each"))
+const explain = Command.make(
+  "explain",
+  { files, as, status, received, json, jsonl, policy },
+  (options) =>
+    Effect.gen(function*() {
+      const named = options.files.length === 0 ? ["-"] : options.files
+      const counts = yield* Effect.forEach(
+        named,
+        (file) => options.jsonl ? explainRows(file, options.policy) : explainFile(file, options, named.length > 1)
+      )
+      const inputs = counts.reduce((sum, n) => sum + n, 0)
+      if (inputs > 0) return yield* new Unread({ inputs })
+    })
+).pipe(Command.withDescription("Reads failed language-model calls and says what can be done about each"))
 
 const recourse = Command.make("recourse", {}, () => Effect.flatMap(screen, Tour.print)).pipe(
   Command.withDescription("What can be done about a failed language-model call. Alone: a short tour"),

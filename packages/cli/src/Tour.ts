@@ -63,14 +63,18 @@ export const print = (screen: Explain.Screen) =>
     }
     yield* Console.log([
       "",
-      `${colors.bold("Recourse")} tells a program what it can do about a failed language-model call: retry it, defer it`,
+      `${
+        colors.bold("Recourse")
+      } tells a program what it can do about a failed language-model call: retry it, defer it`,
       "to the reset, or surface it. It reads the failure's structure, not its wording:",
       "",
       table.toString(),
       "",
       "Each row is a file under packages/cli/examples. Try next:",
       "",
-      `  ${colors.cyan("npm start -- explain packages/cli/examples/openai-429-minute.http")}   all that was read, and why`,
+      `  ${
+        colors.cyan("npm start -- explain packages/cli/examples/openai-429-minute.http")
+      }   all that was read, and why`,
       `  ${colors.cyan("npm start -- explain packages/cli/examples/*.sse --policy cautious")}  under another policy`,
       `  ${colors.cyan("curl -si https://your.provider/… | npm start -- explain")}             a failure of your own`,
       ""

@@ -11,7 +11,7 @@ import * as Evidence from "./Evidence.ts"
 import * as Fault from "./Fault.ts"
 import type { Answer, Answers } from "./internal/answers.ts"
 import { chain } from "./internal/chain.ts"
-import { bare, codeOf, familyOf, type Meaning } from "./internal/codes.ts"
+import { codeOf, type Meaning } from "./internal/codes.ts"
 import { eachHeader } from "./internal/headers.ts"
 import { answersOf, proseOf, rawOf } from "./internal/leaves.ts"
 import * as Markers from "./internal/markers.ts"
@@ -31,6 +31,8 @@ export type {
 }
 
 /**
+ * What a diagnosis is told beside the evidence.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -68,7 +70,7 @@ const fromCodes = (codes: ReadonlyArray<string>, own: Options["codes"]): Decisio
       const taught = Object.hasOwn(own, raw) ? own[raw] : undefined
       if (taught !== undefined) return decision(taught, "code", mask(raw, 128), "a code of yours", true)
     }
-    const known = codeOf(code)
+    const { known } = codeOf(code)
     if (known === undefined) continue
     const next = (): Decision => decision(known.meaning, "code", code, `a code of ${known.source}`, true)
     if (found === undefined) found = next()
@@ -80,8 +82,7 @@ const fromCodes = (codes: ReadonlyArray<string>, own: Options["codes"]): Decisio
 /** What an undocumented code is by its name. It may turn no answer that a status surfaces into a retry. */
 const fromCodeWords = (codes: ReadonlyArray<string>, status: number | undefined): Decision | undefined => {
   for (const code of codes) {
-    const name = bare(code)
-    const word = Markers.codeWords.find(({ pattern }) => pattern.test(name))
+    const { word } = codeOf(code)
     if (word === undefined) continue
     const speaks = status === undefined ||
       (status >= 500 || status === 429 || status === 408
@@ -94,8 +95,8 @@ const fromCodeWords = (codes: ReadonlyArray<string>, status: number | undefined)
 
 const fromFamilies = (codes: ReadonlyArray<string>): Decision | undefined => {
   for (const code of codes) {
-    const known = familyOf(code)
-    if (known !== undefined) return decision(known.meaning, "code", code, `a word for ${known.source}`)
+    const { family } = codeOf(code)
+    if (family !== undefined) return decision(family.meaning, "code", code, `a word for ${family.source}`)
   }
   return undefined
 }
@@ -118,7 +119,11 @@ const kindOfStatus = (status: number): Kind => {
     case 529:
       return "Overloaded"
     default:
-      return status >= 500 && status < 600 ? "Unavailable" : status >= 400 && status < 500 ? "RequestRejected" : "Unrecognized"
+      return status >= 500 && status < 600
+        ? "Unavailable"
+        : status >= 400 && status < 500
+        ? "RequestRejected"
+        : "Unrecognized"
   }
 }
 
@@ -165,7 +170,9 @@ const fromMarker = (marker: Markers.Marker, found: string): Decision =>
 const fromProse = (prose: string): Decision | undefined => {
   if (prose === "") return undefined
   const status = Markers.statusInProse.exec(prose)?.[1]
-  if (status !== undefined) return decision(kindOfStatus(Number(status)), "text", status, "a status that the text states")
+  if (status !== undefined) {
+    return decision(kindOfStatus(Number(status)), "text", status, "a status that the text states")
+  }
   for (const marker of Markers.prose) {
     const found = matched(marker, prose)
     if (found !== undefined) return fromMarker(marker, found)
@@ -208,7 +215,8 @@ const refined = (decided: Decision, status: number | undefined, prose: string): 
         ? undefined
         : overflowIn(prose) ?? firstOf(prose, [Markers.purse, Markers.credential, Markers.refusal])) ?? decided
     case "CredentialRejected":
-      return (decided.firm ? undefined : overflowIn(prose) ?? firstOf(prose, [Markers.purse, Markers.refusal])) ?? decided
+      return (decided.firm ? undefined : overflowIn(prose) ?? firstOf(prose, [Markers.purse, Markers.refusal])) ??
+        decided
     case "Unavailable":
     case "Overloaded":
     case "TimedOut":
@@ -221,7 +229,8 @@ const refined = (decided: Decision, status: number | undefined, prose: string): 
 
 // --- leaves ------------------------------------------------------------------------------------------------------------
 
-const unrecognized = (field: string, value: string, rule: string): Decision => decision("Unrecognized", field, value, rule)
+const unrecognized = (field: string, value: string, rule: string): Decision =>
+  decision("Unrecognized", field, value, rule)
 
 /** What the structured answers say, innermost first, and the status under which it was said. */
 const fromAnswers = (
@@ -248,7 +257,13 @@ const fromResponseLeaf = (response: Evidence.Response, own: Options["codes"]): D
   const answers = answersOf(response)
   const { broken, cut, end, framed, list, page } = answers
   if (end?._tag === "Malformed") {
-    return decision("GenerationMalformed", "stop reason", end.reason, "the provider could not parse what the model wrote", true)
+    return decision(
+      "GenerationMalformed",
+      "stop reason",
+      end.reason,
+      "the provider could not parse what the model wrote",
+      true
+    )
   }
   const good = raw.status !== undefined && raw.status >= 200 && raw.status < 300
   const { decided, status } = fromAnswers(list, good ? undefined : raw.status, page, raw.headers, own)
@@ -257,8 +272,11 @@ const fromResponseLeaf = (response: Evidence.Response, own: Options["codes"]): D
   const prose = proseOfAnswers(answers)
   let found = decided
   if (found === undefined && end !== undefined) {
-    if (end._tag === "Refused") found = decision("ContentRefused", "stop reason", end.reason, "a content policy ended the answer")
-    else if (end._tag === "Overloaded") found = decision("Overloaded", "stop reason", end.reason, "the provider ran out of room")
+    if (end._tag === "Refused") {
+      found = decision("ContentRefused", "stop reason", end.reason, "a content policy ended the answer")
+    } else if (end._tag === "Overloaded") {
+      found = decision("Overloaded", "stop reason", end.reason, "the provider ran out of room")
+    }
   }
   for (let i = 0; found === undefined && i < list.length; i++) found = fromFamilies(list[i]?.codes ?? [])
   if (found === undefined && end?._tag === "Failed") {
@@ -269,17 +287,32 @@ const fromResponseLeaf = (response: Evidence.Response, own: Options["codes"]): D
     found = decision("StreamCut", "frames", "none of them ends the stream", "the bytes ended before the protocol did")
   }
   found = found === undefined ? undefined : refined(found, status, prose)
-  if (good && !framed && (found === undefined || kindOf(found.meaning) !== "GenerationMalformed" && Fault.isRetryable(kindOf(found.meaning)))) {
+  if (
+    good && !framed &&
+    (found === undefined || kindOf(found.meaning) !== "GenerationMalformed" && Fault.isRetryable(kindOf(found.meaning)))
+  ) {
     return unrecognized(
       "status",
       String(raw.status),
-      found === undefined ? "no answer that a success promises" : `a fault inside a success (${found.because.value}) is not retried on a guess`
+      found === undefined
+        ? "no answer that a success promises"
+        : `a fault inside a success (${found.because.value}) is not retried on a guess`
     )
   }
-  return found ?? unrecognized("body", page === undefined ? "no known code" : "an HTML page", "nothing typed or written that is known")
+  return found ??
+    unrecognized(
+      "body",
+      page === undefined ? "no known code" : "an HTML page",
+      "nothing typed or written that is known"
+    )
 }
 
-const transportKinds = { unreachable: "Unreachable", timedOut: "TimedOut", aborted: "Aborted", terminal: "Unrecognized" } as const
+const transportKinds = {
+  unreachable: "Unreachable",
+  timedOut: "TimedOut",
+  aborted: "Aborted",
+  terminal: "Unrecognized"
+} as const
 
 const clocks = {
   unreachable: [Markers.deadline],
@@ -295,11 +328,13 @@ const fromProseLeaf = (leaf: Evidence.Transport | Evidence.Terminal): Decision =
   if (leaf.code !== undefined) {
     const found = verdict(leaf.code) ?? "terminal"
     // a client's own deadline aborts its request, and one clock's name serves for all
-    return firstOf(text, clocks[found]) ?? decision(transportKinds[found], "code", leaf.code, "the transport's own code", true)
+    return firstOf(text, clocks[found]) ??
+      decision(transportKinds[found], "code", leaf.code, "the transport's own code", true)
   }
   if (leaf._tag === "Transport") {
     const said = fromProse(text)
-    return said !== undefined && (said.meaning === "TimedOut" || said.meaning === "Aborted" || said.meaning === "Unrecognized")
+    return said !== undefined &&
+        (said.meaning === "TimedOut" || said.meaning === "Aborted" || said.meaning === "Unrecognized")
       ? said
       : decision("Unreachable", "transport", "no code", "the bytes did not arrive")
   }

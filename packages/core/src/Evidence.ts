@@ -8,11 +8,36 @@
  */
 import * as Schema from "effect/Schema"
 import { chain, isError } from "./internal/chain.ts"
+import { codeOf } from "./internal/codes.ts"
 import { answersOf, rawOf, Response, Terminal, Transport } from "./internal/leaves.ts"
 import { isList, isRecord, peek } from "./internal/peek.ts"
 import { verdict } from "./internal/transport.ts"
 
-export { Response, Terminal, Transport }
+export {
+  /**
+   * A provider's answer, over HTTP or inside a stream. Only a redacted view can be read, and it is made at the first
+   * reading; the answer itself stays private.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Response,
+  /**
+   * Neither an answer nor a transport fault: a request that was built wrong, a certificate that is not trusted, a breach
+   * of contract, text that is corrupt, or a shape that nobody knows.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Terminal,
+  /**
+   * The bytes did not arrive: connect, reset, timeout, a body that dropped, a socket that closed abnormally.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Transport
+}
 
 /**
  * One of three leaves. An unknown shape is `Terminal`.
@@ -40,8 +65,14 @@ declare class TextDecoder {
   decode(bytes: ArrayBuffer | Uint8Array): string
 }
 
-const bodyOf = (body: unknown): unknown =>
-  body instanceof Uint8Array || body instanceof ArrayBuffer ? new TextDecoder().decode(body) : body
+const bodyOf = (body: unknown): unknown => {
+  if (typeof body !== "object" || body === null) return body
+  try {
+    return body instanceof Uint8Array || body instanceof ArrayBuffer ? new TextDecoder().decode(body) : body
+  } catch {
+    return undefined
+  }
+}
 
 /**
  * The evidence of an answer over HTTP, whatever its status. It takes the answer as it is: the body must have been read.
@@ -110,7 +141,9 @@ const statusOf = (node: unknown): number | undefined =>
     httpStatus(peek(node, "code"))
 
 /** The answer that one object of a chain carries, and how much it says. */
-const answerOf = (node: unknown): { readonly response: Response; readonly says: "status" | "code" | "2xx" | "nothing" } | undefined => {
+const answerOf = (
+  node: unknown
+): { readonly response: Response; readonly says: "status" | "code" | "words" | "2xx" | "nothing" } | undefined => {
   const status = statusOf(node)
   const from = peek(node, "response")
   const message = typeof node === "string" ? node : text(peek(node, "message"))
@@ -118,6 +151,7 @@ const answerOf = (node: unknown): { readonly response: Response; readonly says: 
     peek(node, "responseBody"),
     peek(node, "body"),
     peek(node, "error"),
+    peek(node, "value"),
     peek(node, "data"),
     peek(from, "data"),
     peek(from, "body")
@@ -125,13 +159,18 @@ const answerOf = (node: unknown): { readonly response: Response; readonly says: 
   const codes: Array<string> = []
   for (const key of ["code", "type", "errorCode", "lc_error_code"]) {
     const code = text(peek(node, key))
-    if (code !== undefined && (status !== undefined || /^[A-Za-z]+(?:_[A-Za-z0-9]+)+$/.test(code)) && verdict(code) === undefined) {
+    if (
+      code !== undefined && (status !== undefined || /^[A-Za-z]+(?:_[A-Za-z0-9]+)+$/.test(code)) &&
+      verdict(code) === undefined
+    ) {
       codes.push(code)
     }
   }
   // an AWS error is named by its code
   const name = text(peek(node, "name"))
-  if (name !== undefined && (peek(node, "$metadata") !== undefined || peek(node, "$fault") !== undefined)) codes.push(name)
+  if (name !== undefined && (peek(node, "$metadata") !== undefined || peek(node, "$fault") !== undefined)) {
+    codes.push(name)
+  }
   const response = new Response({
     status,
     headers: peek(node, "responseHeaders") ?? peek(node, "headers") ?? peek(from, "headers") ??
@@ -141,9 +180,18 @@ const answerOf = (node: unknown): { readonly response: Response; readonly says: 
     carrier: { codes, status: undefined, texts: own === undefined || message === undefined ? [] : [message] }
   })
   if (status !== undefined) return { response, says: status >= 300 ? "status" : own === undefined ? "nothing" : "2xx" }
-  const spoken = answersOf(response).list.some((answer) => answer.codes.length > 0 || answer.status !== undefined) ||
-    (own !== undefined && response.message !== undefined)
-  return spoken ? { response, says: "code" } : undefined
+  const { list } = answersOf(response)
+  if (list.some((answer) => answer.status !== undefined || answer.codes.some(isKnown))) {
+    return { response, says: "code" }
+  }
+  return list.some((answer) => answer.codes.length > 0) || (own !== undefined && response.message !== undefined)
+    ? { response, says: "words" }
+    : undefined
+}
+
+const isKnown = (code: string): boolean => {
+  const { family, known, word } = codeOf(code)
+  return known !== undefined || family !== undefined || word !== undefined
 }
 
 /** The code of a broken transport that an object names: an errno, a DOMException's name, a WebSocket close. */
@@ -178,7 +226,8 @@ const effectReason = (node: unknown): "transport" | "terminal" | undefined => {
 }
 
 // A wrapper that says only that something failed; its cause says what.
-const generic = /^(?:fetch failed|connection error\.?|failed to fetch|terminated|an error has occurred|unknown error|)$/i
+const generic =
+  /^(?:fetch failed|connection error\.?|failed to fetch|terminated|an error has occurred|unknown error|)$/i
 
 /**
  * The evidence of anything that was thrown, and how many attempts its maker says to have made. The chain is walked
@@ -193,6 +242,7 @@ export const fromUnknown = (thrown: unknown): { readonly evidence: Evidence; rea
   let attempts = 1
   let stated: Response | undefined
   let coded: Response | undefined
+  let worded: Response | undefined
   let success: Response | undefined
   let hollow: Response | undefined
   let code: string | undefined
@@ -204,11 +254,14 @@ export const fromUnknown = (thrown: unknown): { readonly evidence: Evidence; rea
     const answer = answerOf(node)
     if (answer?.says === "status") stated = answer.response
     else if (answer?.says === "code") coded = answer.response
+    else if (answer?.says === "words") worded ??= answer.response
     else if (answer?.says === "2xx") success = answer.response
     else if (answer?.says === "nothing") hollow = answer.response
     const named = transportCode(node)
     // a deadline that fired is what aborted, whichever of the two wraps the other
-    if (named !== undefined && !(verdict(named) === "aborted" && code !== undefined && verdict(code) === "timedOut")) code = named
+    if (named !== undefined && !(verdict(named) === "aborted" && code !== undefined && verdict(code) === "timedOut")) {
+      code = named
+    }
     reason ??= effectReason(node)
     const message = typeof node === "string" ? node : text(peek(node, "description")) ?? text(peek(node, "message"))
     if (message !== undefined) {
@@ -230,7 +283,7 @@ export const fromUnknown = (thrown: unknown): { readonly evidence: Evidence; rea
     return { evidence: found === "terminal" ? new Terminal(prose, code) : new Transport(prose, code), attempts }
   }
   if (code !== undefined || reason === "terminal") return { evidence: new Terminal(prose, code), attempts }
-  const answered = success ?? coded
+  const answered = success ?? coded ?? worded
   if (answered !== undefined) return { evidence: answered, attempts }
   if (reason === "transport") return { evidence: new Transport(prose, undefined), attempts }
   return { evidence: hollow ?? new Terminal(prose, undefined), attempts }
@@ -261,12 +314,16 @@ export const Wire = Schema.Union(
 )
 
 /**
+ * A leaf as a log has it.
+ *
  * @category models
  * @since 0.1.0
  */
 export type Wire = typeof Wire.Type
 
 /**
+ * The redacted view of a leaf, as it is written to a log.
+ *
  * @category conversions
  * @since 0.1.0
  */
@@ -282,7 +339,11 @@ export const toWire = (evidence: Evidence): Wire => {
         ...(evidence.text === undefined ? {} : { text: evidence.text })
       }
     case "Transport":
-      return { _tag: "Transport", detail: evidence.detail, ...(evidence.code === undefined ? {} : { code: evidence.code }) }
+      return {
+        _tag: "Transport",
+        detail: evidence.detail,
+        ...(evidence.code === undefined ? {} : { code: evidence.code })
+      }
     case "Terminal":
       return {
         _tag: "Terminal",
@@ -293,6 +354,8 @@ export const toWire = (evidence: Evidence): Wire => {
 }
 
 /**
+ * The leaf that was written to a log. It shows what was written and is masked no second time.
+ *
  * @category conversions
  * @since 0.1.0
  */

@@ -22,12 +22,16 @@ declare global {
 }
 
 /**
+ * By which a fault is known, in whatever copy of the library it was made.
+ *
  * @category symbols
  * @since 0.1.0
  */
 export const TypeId: unique symbol = Symbol.for("@recourse/core/Fault")
 
 /**
+ * The type of that mark.
+ *
  * @category symbols
  * @since 0.1.0
  */
@@ -120,7 +124,9 @@ abstract class Base<Tag extends Readout.Kind, F extends Fields = Fields> extends
     const { fields, headline } = Readout.fromFault(this)
     return [
       `${this._tag}: ${headline}`,
-      ...fields.map(({ label, value }) => `  ${label}: ${typeof value === "string" ? value : DateTime.formatIso(value)}`)
+      ...fields.map(({ label, value }) =>
+        `  ${label}: ${typeof value === "string" ? value : DateTime.formatIso(value)}`
+      )
     ].join("\n")
   }
 }
@@ -442,7 +448,11 @@ const common = {
   because: S.Array(S.Struct({ field: S.String, value: S.String, rule: S.String })),
   received: S.DateTimeUtc,
   resetsAt: S.optionalWith(
-    S.Struct({ waitMillis: S.Int.pipe(S.between(1, 32 * 86_400_000)), named: S.Literal("delta", "instant"), by: S.String }),
+    S.Struct({
+      waitMillis: S.Int.pipe(S.between(1, 32 * 86_400_000)),
+      named: S.Literal("delta", "instant"),
+      by: S.String
+    }),
     { exact: true }
   ),
   attempts: S.NonNegativeInt

@@ -11,7 +11,7 @@ import * as DateTime from "effect/DateTime"
 import type { Evidence } from "./Evidence.ts"
 import { unwrap } from "./internal/answers.ts"
 import { cap, mask } from "./internal/mask.ts"
-import { isList, isRecord, keysOf, peek } from "./internal/peek.ts"
+import { isList, isRecord, keysOf, peek, textOf } from "./internal/peek.ts"
 import type { Reset } from "./Reset.ts"
 
 /**
@@ -127,6 +127,8 @@ export interface Field {
 }
 
 /**
+ * A fault as a person reads it.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -194,7 +196,7 @@ const leaves = (value: unknown, path: string, told: ReadonlySet<string>, out: Ar
   else if (isRecord(value)) {
     for (const key of keysOf(value)) leaves(peek(value, key), path === "" ? key : `${path}.${key}`, told, out)
   } else {
-    const text = line(String(value))
+    const text = line(textOf(value) ?? "")
     if (!told.has(text)) out.push(`${path === "" ? "" : `${path}: `}${cap(text, 200)}`)
   }
 }
@@ -233,7 +235,9 @@ export const body = (text: string, contentType?: string): string => {
   }
   const { page } = unwrap(text.slice(0, 4_096), false)
   if (page !== undefined || type === "text/html") {
-    return page === undefined || page === "" ? "an HTML page without a title" : `an HTML page titled "${mask(line(page), 256)}"`
+    return page === undefined || page === ""
+      ? "an HTML page without a title"
+      : `an HTML page titled "${mask(line(page), 256)}"`
   }
   return dump(mask(text), new Set())
 }

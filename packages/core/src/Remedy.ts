@@ -40,14 +40,22 @@ export class Wait {
     this.reset = reset
   }
 
-  /** The wait for a reset, if the patience covers it. */
+  /**
+   * The wait for a reset, if the patience covers it.
+   *
+   * @since 0.1.0
+   */
   static within(patience: Duration.Duration, reset: Reset): Option.Option<Wait> {
     return reset.waitMillis <= Duration.toMillis(patience)
       ? Option.some(new Wait(reset.waitMillis, reset))
       : Option.none()
   }
 
-  /** The wait for a reset, cut to the patience. */
+  /**
+   * The wait for a reset, cut to the patience.
+   *
+   * @since 0.1.0
+   */
   static clamped(patience: Duration.Duration, reset: Reset): Wait {
     return new Wait(Math.min(reset.waitMillis, Math.floor(Duration.toMillis(patience))), reset)
   }
@@ -87,6 +95,8 @@ export interface Surface {
 }
 
 /**
+ * The three things that can be done about a fault; the prefix of an answer that was shown is a stream's business.
+ *
  * @category models
  * @since 0.1.0
  */

@@ -7,12 +7,13 @@
  * @since 0.1.0
  */
 import * as DateTime from "effect/DateTime"
+import * as Option from "effect/Option"
 import type { Evidence } from "./Evidence.ts"
-import type { Answers } from "./internal/answers.ts"
+import type { Answers, Unit } from "./internal/answers.ts"
 import { eachHeader } from "./internal/headers.ts"
 import { answersOf, proseOf, rawOf } from "./internal/leaves.ts"
 import { mask } from "./internal/mask.ts"
-import { isRecord, keysOf, peek } from "./internal/peek.ts"
+import { isRecord, numberOf, peek, textOf } from "./internal/peek.ts"
 
 /**
  * Until when a provider refuses.
@@ -101,8 +102,6 @@ const CLAIMS = 64
 const FOUND = 128
 const LEFT = "the window has something left"
 
-type Unit = "s" | "ms"
-
 /** What a value names: milliseconds from receipt, or why it names none. */
 type Moment = { readonly wait: number; readonly named: Reset["named"] } | string
 
@@ -111,8 +110,8 @@ type Sink = (where: string, name: string, value: unknown, moment: Moment) => voi
 
 interface Scope {
   readonly received: number
-  /** The server's `date`, which says how far its clock is from ours. */
-  readonly date: string | undefined
+  /** What to add to an instant of the server's clock to have it on ours. */
+  readonly skew: () => number
   readonly sink: Sink
 }
 
@@ -123,14 +122,14 @@ const delta = (millis: number): Moment =>
     ? "more than 32 days"
     : { wait: Math.ceil(millis), named: "delta" }
 
-/** What to add to an instant of the server's clock to have it on ours. */
-const skew = (scope: Scope): number => {
-  const ahead = scope.date !== undefined && httpDate.test(scope.date) ? scope.received - Date.parse(scope.date) : 0
+/** How far our clock is ahead of the server's, by its `date`; nothing where they agree. */
+const skewOf = (received: number, date: string | undefined): number => {
+  const ahead = date !== undefined && httpDate.test(date) ? received - Date.parse(date) : 0
   return Math.abs(ahead) > SKEW ? ahead : 0
 }
 
 const instant = (scope: Scope, millis: number): Moment => {
-  const wait = millis + skew(scope) - scope.received
+  const wait = millis + scope.skew() - scope.received
   return !Number.isFinite(wait)
     ? "no date"
     : wait <= 0
@@ -172,7 +171,11 @@ const part = `(?:${figure})\\s{0,2}(?:${unit})(?![a-z])`
 
 const millisOf = (n: string, unit: string): number => {
   const name = unit.toLowerCase()
-  const key = name.startsWith("ms") || name.startsWith("mill") ? "ms" : units[name] === undefined ? name.charAt(0) : name
+  const key = name.startsWith("ms") || name.startsWith("mill")
+    ? "ms"
+    : units[name] === undefined
+    ? name.charAt(0)
+    : name
   return (/^\d/.test(n) ? Number(n) : 1) * (units[key] ?? 0)
 }
 
@@ -191,7 +194,9 @@ const compact = (text: string): number => {
     const from = at
     while (at < text.length && (isDigit(text.charCodeAt(at)) || text.charCodeAt(at) === 46)) at++
     const n = at === from ? Number.NaN : Number(text.slice(from, at))
-    const unit = text.charAt(at + 1) === "s" && /[mnuµ]/.test(text.charAt(at)) ? text.slice(at, at + 2) : text.charAt(at)
+    const unit = text.charAt(at + 1) === "s" && /[mnuµ]/.test(text.charAt(at))
+      ? text.slice(at, at + 2)
+      : text.charAt(at)
     total += n * (units[unit] ?? Number.NaN)
     at += unit.length
     if (Number.isNaN(total)) return total
@@ -217,8 +222,8 @@ const moment = (scope: Scope, value: unknown, unit: Unit): Moment => {
   if (typeof value === "number") return bare(scope, value, unit)
   if (typeof value !== "string") {
     // google.protobuf.Duration as an object
-    const seconds = Number(peek(value, "seconds") ?? Number.NaN)
-    return Number.isFinite(seconds) ? delta(seconds * 1_000 + Number(peek(value, "nanos") ?? 0) / 1e6) : "no time"
+    const seconds = numberOf(peek(value, "seconds"))
+    return Number.isFinite(seconds) ? delta(seconds * 1_000 + numberOf(peek(value, "nanos") ?? 0) / 1e6) : "no time"
   }
   const text = value.trim()
   if (text === "") return "empty"
@@ -228,6 +233,9 @@ const moment = (scope: Scope, value: unknown, unit: Unit): Moment => {
     if (!Number.isNaN(n)) return /^0[xob]/i.test(text) ? "no time" : bare(scope, n, unit)
     const millis = compact(text)
     if (!Number.isNaN(millis)) return delta(millis)
+    // the form that engines parse fastest, and the one that nearly all send
+    const at = text.length === 20 && text.charCodeAt(19) === 90 ? Date.parse(text) : Number.NaN
+    if (!Number.isNaN(at)) return instant(scope, at)
   } else if (/^[+-]/.test(text) && !Number.isNaN(Number(text))) return bare(scope, Number(text), unit)
   if (words.test(text)) return delta(duration(text))
   if (iso.test(text)) return instant(scope, isoMillis(text, "Z"))
@@ -315,7 +323,9 @@ const structured = (scope: Scope, where: string, name: string, value: string): v
   for (const item of value.includes(";") ? value.split(/,(?=\s*["\w-]+;)/) : [value]) {
     const reset = /(?:^|[;,\s])(?:t|reset)=(\d{1,20})/.exec(item)?.[1]
     const left = /(?:^|[;,\s])(?:r|remaining)=(\d{1,20})/.exec(item)?.[1]
-    if (reset !== undefined) scope.sink(where, name, item.trim(), Number(left) > 0 ? LEFT : bare(scope, Number(reset), "s"))
+    if (reset !== undefined) {
+      scope.sink(where, name, item.trim(), Number(left) > 0 ? LEFT : bare(scope, Number(reset), "s"))
+    }
   }
 }
 
@@ -327,10 +337,17 @@ const headerResets = (scope: Scope, found: Found, where: string): void => {
         scope.sink(where, is.name, value, moment(scope, value, is.role))
         break
       case "reset":
-        scope.sink(where, is.name, value, open(found, is) ? LEFT : moment(scope, value, is.name.endsWith("-ms") ? "ms" : "s"))
+        scope.sink(
+          where,
+          is.name,
+          value,
+          open(found, is) ? LEFT : moment(scope, value, is.name.endsWith("-ms") ? "ms" : "s")
+        )
         break
       case "structured":
         structured(scope, where, is.name, value)
+        break
+      default: // what is left in a bucket, and the date, are looked up from beside
     }
   }
 }
@@ -346,33 +363,13 @@ const findIn = (headers: unknown): Found => {
 
 // --- bodies ----------------------------------------------------------------------------------------------------------
 
-const bodyKeys: ReadonlyMap<string, Unit> = new Map([
-  ...[
-    "resets_at", "reset_at", "resetsAt", "resetAt", "reset_time", "resetTime", "retry_at", "retryAt", "reset",
-    "resets_in_seconds", "reset_in_seconds", "resetsInSeconds", "resets_in", "resetsIn", "reset_in", "reset_after",
-    "reset_after_seconds", "resetAfterSeconds", "retry_after", "retryAfter", "retry-after", "retry_after_seconds",
-    "retryAfterSeconds", "retry_in_seconds", "retry_in", "wait_seconds", "retryDelay", "retry_delay", "quotaResetDelay",
-    "quotaResetTimeStamp"
-  ].map((key) => [key, "s"] as const),
-  ...[
-    "retry_after_ms", "retryAfterMs", "retry-after-ms", "retry_after_millis", "retryAfterMillis", "resets_in_ms",
-    "reset_after_ms", "resetAfterMs", "wait_ms"
-  ].map((key) => [key, "ms"] as const)
-])
-
 const bodyResets = (scope: Scope, answers: Answers): void => {
-  for (const node of answers.nodes) {
-    for (const key of keysOf(node)) {
-      const unit = bodyKeys.get(key)
-      if (unit !== undefined) {
-        const value = peek(node, key)
-        if (value === null || value === undefined) continue
-        const left = Number(peek(node, "used_percent") ?? 100) < 100 || Number(peek(node, "remaining")) > 0
-        scope.sink("body", key, value, left ? LEFT : moment(scope, value, unit))
-      } else if (key === "headers" || key === "response_headers") {
-        const relayed = peek(node, key)
-        if (isRecord(relayed)) headerResets(scope, findIn(relayed), "relayed header")
-      }
+  for (const { key, node, unit, value } of answers.resets) {
+    if (unit === undefined) {
+      if (isRecord(value)) headerResets(scope, findIn(value), "relayed header")
+    } else {
+      const left = numberOf(peek(node, "used_percent")) < 100 || numberOf(peek(node, "remaining")) > 0
+      scope.sink("body", key, value, left ? LEFT : moment(scope, value, unit))
     }
   }
 }
@@ -389,27 +386,56 @@ const seconds = /\bretry[- _]after["']?\s{0,2}[:=]?\s{0,2}["']?(\d{1,12}(?:\.\d{
 const dates =
   /(?:\b(?:resets?|again|access|until|available|retry|restored|after)\b[^\d\n]{0,32}|将[于在]\s{0,2})(\d{4}-\d\d-\d\d(?:[Tt ]|\sat\s)\d\d:\d\d(?::\d\d)?(?:\.\d{1,9})?(?:\s?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?)/gi
 const chinese = /(\d{1,9}(?:\.\d{1,9})?)\s{0,2}(毫秒|秒|分钟|小时|天)(?:之?后|再)/g
-const chineseUnits: Readonly<Record<string, number>> = { 毫秒: 1, 秒: 1_000, 分钟: 60_000, 小时: 3_600_000, 天: 86_400_000 }
+const chineseUnits: Readonly<Record<string, number>> = {
+  毫秒: 1,
+  秒: 1_000,
+  分钟: 60_000,
+  小时: 3_600_000,
+  天: 86_400_000
+}
 const protobuf = /retry_delay\s{0,4}\{\s{0,8}seconds:\s{0,4}(\d{1,12})/g
+const clock = /\bresets?(?: at)? (\d{1,2})(?::(\d\d))?\s?(am|pm) \(([A-Za-z_]{2,32}(?:\/[A-Za-z_]{2,32}){0,2})\)/gi
 const piped = /limit reached\|(\d{10,13})\b/g
+
+/** The next time that a clock in a zone shows an hour. */
+const nextClock = (scope: Scope, hour: number, minute: number, zone: string): Moment => {
+  const here = Option.flatMap(DateTime.make(scope.received), DateTime.setZoneNamed(zone))
+  if (Option.isNone(here)) return "no time zone"
+  const today = DateTime.setParts(here.value, { hours: hour, minutes: minute, seconds: 0, millis: 0 })
+  const at = today.epochMillis > scope.received ? today : DateTime.add(today, { days: 1 })
+  return instant(scope, at.epochMillis)
+}
 
 const proseResets = (scope: Scope, prose: string, zone: string): void => {
   const text = prose.slice(0, PROSE_CAP)
   for (const [, found = ""] of text.matchAll(spans)) scope.sink("text", "", found.trim(), delta(duration(found)))
   for (const [, found = ""] of text.matchAll(seconds)) scope.sink("text", "", found, bare(scope, Number(found), "s"))
-  for (const [, found = ""] of text.matchAll(dates)) scope.sink("text", "", found, instant(scope, isoMillis(found, zone)))
+  for (const [, found = ""] of text.matchAll(dates)) {
+    scope.sink("text", "", found, instant(scope, isoMillis(found, zone)))
+  }
   for (const [, found = "", unit = ""] of text.matchAll(chinese)) {
     scope.sink("text", "", `${found} ${unit}`, delta(Number(found) * (chineseUnits[unit] ?? 0)))
   }
-  for (const [, found = ""] of text.matchAll(protobuf)) scope.sink("text", "retry_delay", found, bare(scope, Number(found), "s"))
+  for (const [, found = ""] of text.matchAll(protobuf)) {
+    scope.sink("text", "retry_delay", found, bare(scope, Number(found), "s"))
+  }
+  for (const [found, hour, minute, half = "", zone = ""] of text.matchAll(clock)) {
+    scope.sink(
+      "text",
+      "",
+      found,
+      nextClock(scope, (Number(hour) % 12) + (half.toLowerCase() === "pm" ? 12 : 0), Number(minute ?? 0), zone)
+    )
+  }
   for (const [, found = ""] of text.matchAll(piped)) scope.sink("text", "", found, bare(scope, Number(found), "s"))
 }
 
 /** Tells the sink all that the evidence names; prose only where `named` says that nothing else did. */
 const readAll = (evidence: Evidence, received: number, sink: Sink, named: () => boolean): void => {
-  if (evidence._tag !== "Response") return proseResets({ received, date: undefined, sink }, proseOf(evidence).text, "Z")
+  if (evidence._tag !== "Response") return proseResets({ received, skew: () => 0, sink }, proseOf(evidence).text, "Z")
   const found = findIn(rawOf(evidence).headers)
-  const scope = { received, date: lookup(found, "date"), sink }
+  let skew: number | undefined
+  const scope = { received, skew: () => skew ??= skewOf(received, lookup(found, "date")), sink }
   const answers = answersOf(evidence)
   headerResets(scope, found, "header")
   bodyResets(scope, answers)
@@ -429,7 +455,7 @@ const readAll = (evidence: Evidence, received: number, sink: Sink, named: () => 
 const harmless = /^[\dTZdhms:.,+ -]{1,40}$/
 
 const shown = (value: unknown): string => {
-  const text = typeof value === "object" ? JSON.stringify(value) : String(value)
+  const text = textOf(value) ?? "no text"
   return harmless.test(text) ? text : mask(text, VALUE_CAP)
 }
 

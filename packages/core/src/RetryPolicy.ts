@@ -69,6 +69,8 @@ export interface Tier {
 }
 
 /**
+ * A whole policy: the terms that a remedy needs, and the tiers and the total time that a schedule needs.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -78,7 +80,12 @@ export interface RetryPolicy extends Terms {
   readonly tiers: { readonly [tier: string]: Tier }
 }
 
-const tier = (attempts: number, base: Duration.DurationInput, ceiling: Duration.DurationInput, jitter: Jitter): Tier => ({
+const tier = (
+  attempts: number,
+  base: Duration.DurationInput,
+  ceiling: Duration.DurationInput,
+  jitter: Jitter
+): Tier => ({
   attempts,
   base: Duration.decode(base),
   factor: 2,

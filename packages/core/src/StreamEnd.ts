@@ -21,11 +21,30 @@ export interface StreamEnd {
 
 const words: Readonly<Record<StreamEnd["_tag"], ReadonlyArray<string>>> = {
   Complete: [
-    "stop", "end_turn", "tool_use", "tool_calls", "function_call", "stop_sequence", "pause_turn", "complete", "completed",
-    "eos", "eos_token", "done", "tool_call", "COMPLETE", "STOP", "STOP_SEQUENCE"
+    "stop",
+    "end_turn",
+    "tool_use",
+    "tool_calls",
+    "function_call",
+    "stop_sequence",
+    "pause_turn",
+    "complete",
+    "completed",
+    "eos",
+    "eos_token",
+    "done",
+    "tool_call",
+    "COMPLETE",
+    "STOP",
+    "STOP_SEQUENCE"
   ],
   OutputCap: [
-    "length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "model_length", "model_context_window_exceeded"
+    "length",
+    "max_tokens",
+    "max_output_tokens",
+    "MAX_TOKENS",
+    "model_length",
+    "model_context_window_exceeded"
   ],
   // OpenRouter and Cohere (error), z.ai (network_error)
   Failed: ["error", "ERROR", "network_error", "failed"],
@@ -33,14 +52,33 @@ const words: Readonly<Record<StreamEnd["_tag"], ReadonlyArray<string>>> = {
   Overloaded: ["insufficient_system_resource"],
   // Gemini's FinishReason, Bedrock's StopReason, Groq
   Malformed: [
-    "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "MISSING_THOUGHT_SIGNATURE",
-    "malformed_function_call", "malformed_model_output", "malformed_tool_use", "tool_use_failed"
+    "MALFORMED_FUNCTION_CALL",
+    "MALFORMED_RESPONSE",
+    "UNEXPECTED_TOOL_CALL",
+    "MISSING_THOUGHT_SIGNATURE",
+    "malformed_function_call",
+    "malformed_model_output",
+    "malformed_tool_use",
+    "tool_use_failed"
   ],
   // OpenAI, Anthropic, Gemini's FinishReason and BlockReason, Bedrock, z.ai, Cohere
   Refused: [
-    "content_filter", "refusal", "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY",
-    "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "MODEL_ARMOR", "JAILBREAK", "guardrail_intervened", "content_filtered",
-    "sensitive", "ERROR_TOXIC"
+    "content_filter",
+    "refusal",
+    "SAFETY",
+    "RECITATION",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT",
+    "IMAGE_RECITATION",
+    "MODEL_ARMOR",
+    "JAILBREAK",
+    "guardrail_intervened",
+    "content_filtered",
+    "sensitive",
+    "ERROR_TOXIC"
   ]
 }
 
@@ -80,7 +118,7 @@ const reasonOf = (node: unknown): string | undefined => {
 const stopOf = (frame: unknown): string | undefined => {
   for (const key of ["choices", "candidates"]) {
     const list = peek(frame, key)
-    const reason = isList(list) ? reasonOf(list[0]) : undefined
+    const reason = isList(list) ? reasonOf(peek(list, "0")) : undefined
     if (reason !== undefined) return reason
   }
   const blocked = peek(peek(frame, "promptFeedback"), "blockReason")

@@ -1,39 +1,61 @@
 /**
+ * Reads what went wrong with a language-model call, and says what it is worth. Each module can be imported by itself.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * From what reached us to what it means.
+ *
  * @since 0.1.0
  */
 export * as Diagnosis from "./Diagnosis.ts"
 
 /**
+ * What reached us: an answer, a broken transport, or something that can only be surfaced.
+ *
  * @since 0.1.0
  */
 export * as Evidence from "./Evidence.ts"
 
 /**
+ * What it means: one flat union of tagged errors.
+ *
  * @since 0.1.0
  */
 export * as Fault from "./Fault.ts"
 
 /**
+ * How a fault reads.
+ *
  * @since 0.1.0
  */
 export * as Readout from "./Readout.ts"
 
 /**
+ * What a fault is worth under a policy's terms.
+ *
  * @since 0.1.0
  */
 export * as Remedy from "./Remedy.ts"
 
 /**
+ * Until when a provider refuses.
+ *
  * @since 0.1.0
  */
 export * as Reset from "./Reset.ts"
 
 /**
+ * How a call is retried, as data.
+ *
  * @since 0.1.0
  */
 export * as RetryPolicy from "./RetryPolicy.ts"
 
 /**
+ * How an answer says that it has ended.
+ *
  * @since 0.1.0
  */
 export * as StreamEnd from "./StreamEnd.ts"

@@ -4,7 +4,8 @@ import * as Markers from "../src/internal/markers.ts"
 
 const at = { received: Date.parse("2026-01-10T10:00:00Z") }
 
-const http = (status: number, body?: unknown, headers?: unknown) => Diagnosis.fromResponse({ status, body, headers }, at)
+const http = (status: number, body?: unknown, headers?: unknown) =>
+  Diagnosis.fromResponse({ status, body, headers }, at)
 const frame = (body: unknown) => Diagnosis.fromFrame(body, at)
 const thrown = (error: unknown) => Diagnosis.fromUnknown(error, at)
 const said = (status: number, message: string) => http(status, { error: { message } })
@@ -20,50 +21,78 @@ describe("Diagnosis by status alone", () => {
     ["Overloaded", 529],
     ["Unrecognized", 100, 204, 302, 304, 999, Number.NaN]
   ]
-  it.each(rows)("%s", (tag, ...statuses) => {
-    for (const status of statuses) assert.strictEqual(http(status)._tag, tag, String(status))
-  })
+  for (const [tag, ...statuses] of rows) {
+    it(tag, () => {
+      for (const status of statuses) assert.strictEqual(http(status)._tag, tag, String(status))
+    })
+  }
 })
 
 describe("Diagnosis, what outranks what", () => {
   it("a code outranks the status", () => {
     assert.strictEqual(http(401, { error: { type: "CreditsError" } })._tag, "QuotaExhausted")
-    assert.strictEqual(http(429, { error: { code: "insufficient_quota" } }, { "retry-after": "1" })._tag, "QuotaExhausted")
+    assert.strictEqual(
+      http(429, { error: { code: "insufficient_quota" } }, { "retry-after": "1" })._tag,
+      "QuotaExhausted"
+    )
     assert.strictEqual(http(400, { error: { code: "overloaded_error" } })._tag, "Overloaded")
   })
 
   it("the status outranks a word that only repeats its family", () => {
-    for (const word of ["invalid_request_error", "api_error", "INTERNAL", "UNAVAILABLE", "BadRequestError", "server_error"]) {
+    for (
+      const word of ["invalid_request_error", "api_error", "INTERNAL", "UNAVAILABLE", "BadRequestError", "server_error"]
+    ) {
       assert.strictEqual(http(429, { error: { type: word } })._tag, "RateLimited", word)
       assert.notStrictEqual(frame({ error: { type: word } })._tag, "Unrecognized", word)
     }
   })
 
   it("a purse outranks a throttle in one answer", () => {
-    assert.strictEqual(http(429, { error: { code: "rate_limit_exceeded", type: "insufficient_quota" } })._tag, "QuotaExhausted")
+    assert.strictEqual(
+      http(429, { error: { code: "rate_limit_exceeded", type: "insufficient_quota" } })._tag,
+      "QuotaExhausted"
+    )
   })
 
   it("the innermost answer's status outranks the relay's", () => {
-    assert.strictEqual(http(400, { error: { code: 400, message: "upstream: {\"error\":{\"code\":\"429\"}}" } })._tag, "RateLimited")
-    assert.strictEqual(http(502, { error: { metadata: { raw: "{\"error\":{\"code\":401}}" } } })._tag, "CredentialRejected")
+    assert.strictEqual(
+      http(400, { error: { code: 400, message: "upstream: {\"error\":{\"code\":\"429\"}}" } })._tag,
+      "RateLimited"
+    )
+    assert.strictEqual(
+      http(502, { error: { metadata: { raw: "{\"error\":{\"code\":401}}" } } })._tag,
+      "CredentialRejected"
+    )
   })
 
   it("a malformed generation is read before the status", () => {
-    assert.strictEqual(http(200, { candidates: [{ finishReason: "MALFORMED_FUNCTION_CALL" }] })._tag, "GenerationMalformed")
-    assert.strictEqual(http(400, { error: { code: "tool_use_failed", type: "invalid_request_error" } })._tag, "GenerationMalformed")
+    assert.strictEqual(
+      http(200, { candidates: [{ finishReason: "MALFORMED_FUNCTION_CALL" }] })._tag,
+      "GenerationMalformed"
+    )
+    assert.strictEqual(
+      http(400, { error: { code: "tool_use_failed", type: "invalid_request_error" } })._tag,
+      "GenerationMalformed"
+    )
   })
 
   it("a string code in a frame implies no status, a number is one", () => {
     assert.strictEqual(frame({ error: { code: "server_error" } })._tag, "Unavailable")
     assert.strictEqual(frame({ error: { code: 503, message: "The model is overloaded" } })._tag, "Overloaded")
-    assert.strictEqual(frame({ error: { status: 500, message: "upstream authentication service" } })._tag, "Unavailable")
+    assert.strictEqual(
+      frame({ error: { status: 500, message: "upstream authentication service" } })._tag,
+      "Unavailable"
+    )
   })
 
   it("case, separators and namespaces of a code do not matter", () => {
     for (const code of ["rate_limit_exceeded", "RateLimitExceeded", "RATE-LIMIT-EXCEEDED", "rateLimitExceeded"]) {
       assert.strictEqual(http(400, { error: { code } })._tag, "RateLimited", code)
     }
-    assert.strictEqual(http(400, {}, { "x-amzn-errortype": "ThrottlingException:http://internal/" })._tag, "RateLimited")
+    assert.strictEqual(
+      http(400, {}, { "x-amzn-errortype": "ThrottlingException:http://internal/" })._tag,
+      "RateLimited"
+    )
     assert.strictEqual(http(400, { __type: "com.amazon.coral.service#ThrottlingException" })._tag, "RateLimited")
   })
 
@@ -105,7 +134,14 @@ describe("Diagnosis inside a success", () => {
   })
 
   it("an empty body, a page, half of a JSON document and a good answer are not recognized", () => {
-    for (const body of ["", "<html><title>Sign in</title></html>", "{\"choices\":[{\"message\":{\"content\":\"rate limit exceeded", "{\"id\":1}"]) {
+    for (
+      const body of [
+        "",
+        "<html><title>Sign in</title></html>",
+        "{\"choices\":[{\"message\":{\"content\":\"rate limit exceeded",
+        "{\"id\":1}"
+      ]
+    ) {
       assert.strictEqual(http(200, body)._tag, "Unrecognized", body)
     }
   })
@@ -116,7 +152,10 @@ describe("Diagnosis inside a success", () => {
     assert.strictEqual(http(200, `${text}data: {"error":{"type":"overloaded_error"}}\n\n`)._tag, "Overloaded")
     assert.strictEqual(frame(text)._tag, "StreamCut")
     assert.strictEqual(frame(`${text}data: [DONE]\n\n`)._tag, "Unrecognized")
-    assert.strictEqual(frame("{\"done\":false}\n{\"error\":\"an error was encountered while running the model\"}\n")._tag, "Unavailable")
+    assert.strictEqual(
+      frame("{\"done\":false}\n{\"error\":\"an error was encountered while running the model\"}\n")._tag,
+      "Unavailable"
+    )
   })
 })
 
@@ -126,7 +165,10 @@ describe("Diagnosis, what text may do", () => {
     assert.strictEqual(said(400, "Your credit balance is too low")._tag, "QuotaExhausted")
     assert.strictEqual(said(400, "API key not valid. Please pass a valid API key.")._tag, "CredentialRejected")
     assert.strictEqual(said(400, "Output blocked by content filtering policy")._tag, "ContentRefused")
-    assert.strictEqual(said(403, "Your input was flagged for violence. No credits were charged.")._tag, "ContentRefused")
+    assert.strictEqual(
+      said(403, "Your input was flagged for violence. No credits were charged.")._tag,
+      "ContentRefused"
+    )
   })
 
   it("tells an overload from an outage on a 503 only", () => {
@@ -141,24 +183,40 @@ describe("Diagnosis, what text may do", () => {
   })
 
   it("never turns a surfaced answer into a retry", () => {
-    for (const text of ["rate limit exceeded", "overloaded, try again", "timed out", "socket hang up", "please retry in 5s"]) {
+    for (
+      const text of [
+        "rate limit exceeded",
+        "overloaded, try again",
+        "timed out",
+        "socket hang up",
+        "please retry in 5s"
+      ]
+    ) {
       for (const status of [400, 404, 409, 422]) assert.strictEqual(said(status, text)._tag, "RequestRejected", text)
     }
   })
 
   it("leaves a quota 429 a throttle, whatever it says of money", () => {
-    assert.strictEqual(said(429, "You exceeded your current quota, please check your plan and billing details.")._tag, "RateLimited")
+    assert.strictEqual(
+      said(429, "You exceeded your current quota, please check your plan and billing details.")._tag,
+      "RateLimited"
+    )
     assert.strictEqual(said(429, "prompt is too long")._tag, "RateLimited")
   })
 
   it("rejects a throttle whose own numbers say that the request can never fit", () => {
     const limited = (limit: string, requested: string) =>
-      http(429, { error: { code: "rate_limit_exceeded", message: `on TPM: Limit ${limit}, Requested ${requested}, please reduce` } })._tag
+      http(429, {
+        error: { code: "rate_limit_exceeded", message: `on TPM: Limit ${limit}, Requested ${requested}, please reduce` }
+      })._tag
     assert.strictEqual(limited("6000", "6294"), "RequestRejected")
     assert.strictEqual(limited("6,000", "60,294"), "RequestRejected")
     assert.strictEqual(limited("6000", "6000"), "RateLimited")
     assert.strictEqual(limited("0", "10"), "RateLimited")
-    assert.strictEqual(said(429, "Limit 30000, Used 22999, Requested 12528. Please try again in 11.054s.")._tag, "RateLimited")
+    assert.strictEqual(
+      said(429, "Limit 30000, Used 22999, Requested 12528. Please try again in 11.054s.")._tag,
+      "RateLimited"
+    )
   })
 
   it("an HTML page at 403 is an edge, elsewhere its status speaks", () => {
@@ -188,11 +246,20 @@ describe("Diagnosis, the closed list of phrases", () => {
       misses: ["the function call was fine", "malformed header"]
     },
     "a throttle": {
-      hits: ["Rate limit exceeded", "You have been rate limited", "Too many requests", "google.api: Resource exhausted"],
+      hits: [
+        "Rate limit exceeded",
+        "You have been rate limited",
+        "Too many requests",
+        "google.api: Resource exhausted"
+      ],
       misses: ["unknown parameter rate_limit", "rate limits are described in the docs", "at a high rate, limitless"]
     },
     "an overflow": {
-      hits: ["maximum context length is 8192 tokens", "Prompt tokens too long", "input exceeds the context window of this model"],
+      hits: [
+        "maximum context length is 8192 tokens",
+        "Prompt tokens too long",
+        "input exceeds the context window of this model"
+      ],
       misses: ["the context menu is long", "maximum number of tokens per minute", "a long prompt"]
     },
     "an empty purse": {
@@ -204,7 +271,10 @@ describe("Diagnosis, the closed list of phrases", () => {
       misses: ["the key of the map", "token count expired budget", "an API key starts with sk"]
     },
     "a content policy": {
-      hits: ["blocked by content filtering policy", "your prompt was flagged as potentially violating our usage policy"],
+      hits: [
+        "blocked by content filtering policy",
+        "your prompt was flagged as potentially violating our usage policy"
+      ],
       misses: ["content_filter parameter must be a boolean", "the content is empty", "retry policy"]
     },
     "an abort": {
@@ -223,6 +293,14 @@ describe("Diagnosis, the closed list of phrases", () => {
       hits: ["Provider finish_reason: error", "Internal server error", "502 Bad Gateway", "Gateway Time-out"],
       misses: ["finish_reason: stop", "an error in your code"]
     },
+    "an abnormal close": {
+      hits: ["websocket: close 1011 (internal server error): keepalive ping timeout", "closed with code 1006"],
+      misses: ["close 1010 windows", "a close call"]
+    },
+    "a connect timeout": {
+      hits: ["Connect Timeout Error (attempted address: api.example.com:443)", "connection timed out"],
+      misses: ["connect the dots"]
+    },
     "a timeout": {
       hits: ["Request timed out.", "timeout", "deadline exceeded"],
       misses: ["timeout must be a number", "two timelines"]
@@ -240,7 +318,9 @@ describe("Diagnosis, the closed list of phrases", () => {
   for (const { kind, name } of Markers.prose) {
     it(name, () => {
       for (const hit of phrases[name]?.hits ?? []) assert.strictEqual(thrown(new Error(hit))._tag, kind, hit)
-      for (const miss of phrases[name]?.misses ?? []) assert.strictEqual(thrown(new Error(miss))._tag, "Unrecognized", miss)
+      for (const miss of phrases[name]?.misses ?? []) {
+        assert.strictEqual(thrown(new Error(miss))._tag, "Unrecognized", miss)
+      }
     })
   }
 
@@ -261,7 +341,7 @@ describe("Diagnosis, the closed list of phrases", () => {
 
   for (const { kind, name } of Markers.codeWords) {
     it(name, () => {
-      const [hit = "", miss = ""] = words[name] ?? []
+      const [hit, miss] = words[name] ?? ["", ""]
       assert.strictEqual(frame({ error: { type: hit } })._tag, kind)
       assert.strictEqual(frame({ error: { type: miss } })._tag, "Unrecognized")
     })
@@ -270,10 +350,17 @@ describe("Diagnosis, the closed list of phrases", () => {
   it("a client's own clock and a connect's are told apart whatever name they go by", () => {
     const named = (name: string, message: string, code?: string) => thrown({ name, message, code })._tag
     assert.strictEqual(named("TimeoutError", "The operation was aborted due to timeout"), "TimedOut")
-    assert.strictEqual(named("TimeoutError", "Socket timed out without establishing a connection within 3100 ms"), "Unreachable")
+    assert.strictEqual(
+      named("TimeoutError", "Socket timed out without establishing a connection within 3100 ms"),
+      "Unreachable"
+    )
     assert.strictEqual(named("AxiosError", "timeout of 60000ms exceeded", "ECONNABORTED"), "TimedOut")
     assert.strictEqual(named("Error", "connect ETIMEDOUT 203.0.113.7:443", "ETIMEDOUT"), "Unreachable")
-    assert.strictEqual(thrown({ message: "Request timed out.", cause: { name: "AbortError", message: "This operation was aborted" } })._tag, "TimedOut")
+    assert.strictEqual(
+      thrown({ message: "Request timed out.", cause: { name: "AbortError", message: "This operation was aborted" } })
+        ._tag,
+      "TimedOut"
+    )
   })
 })
 
@@ -289,11 +376,22 @@ describe("Diagnosis, which limit and whose", () => {
     ["allowance account", { error: { message: "Rate limit exceeded: free-models-per-day" } }],
     ["allowance account", { error: { message: "Rate limit of 50 per 86400s exceeded for UserByModelByDay." } }],
     ["allowance account", { error: { code: "user_weekly_rate_limited" } }],
-    ["allowance account", { error: {} }, { "anthropic-ratelimit-unified-reset": "1768050000", "anthropic-ratelimit-unified-status": "rejected" }],
+    ["allowance account", { error: {} }, {
+      "anthropic-ratelimit-unified-reset": "1768050000",
+      "anthropic-ratelimit-unified-status": "rejected"
+    }],
     ["allowance account", {}, { "x-ratelimit-reset-requests-day": "3600", "x-ratelimit-remaining-requests-day": "0" }],
-    ["rate model", {}, { "x-ratelimit-reset-requests-day": "3600", "x-ratelimit-remaining-requests-day": "12", "retry-after": "3" }],
-    ["allowance model", { error: { details: [{ violations: [{ quotaId: "GenerateRequestsPerDayPerProjectPerModel-FreeTier" }] }] } }],
-    ["rate model", { error: { details: [{ violations: [{ quotaId: "GenerateRequestsPerMinutePerProjectPerModel" }] }] } }],
+    ["rate model", {}, {
+      "x-ratelimit-reset-requests-day": "3600",
+      "x-ratelimit-remaining-requests-day": "12",
+      "retry-after": "3"
+    }],
+    ["allowance model", {
+      error: { details: [{ violations: [{ quotaId: "GenerateRequestsPerDayPerProjectPerModel-FreeTier" }] }] }
+    }],
+    ["rate model", {
+      error: { details: [{ violations: [{ quotaId: "GenerateRequestsPerMinutePerProjectPerModel" }] }] }
+    }],
     ["rate account", { error: { details: [{ violations: [{ quotaId: "GenerateRequestsPerMinutePerProject" }] }] } }],
     ["rate model", { error: { message: "please wait a while today" } }]
   ]
@@ -304,7 +402,10 @@ describe("Diagnosis, which limit and whose", () => {
 
 describe("Diagnosis, how it says why", () => {
   it("names the field, its value and the rule, then every reset", () => {
-    const fault = http(429, { error: { code: "rate_limit_exceeded" } }, { "retry-after": "soon", "retry-after-ms": "1500" })
+    const fault = http(429, { error: { code: "rate_limit_exceeded" } }, {
+      "retry-after": "soon",
+      "retry-after-ms": "1500"
+    })
     assert.deepStrictEqual(fault.because, [
       { field: "code", value: "rate_limit_exceeded", rule: "a code of openai" },
       { field: "header retry-after", value: "soon", rule: "refused: no time" },

@@ -14,7 +14,9 @@ const check = (carriers: Record<string, Carriers.Carrier>) => {
     const fault = Diagnosis.fromUnknown(thrown, { received: 1_768_042_800_000 })
     return [name, fault._tag, fault.evidence._tag, fault.resetsAt?.waitMillis, fault.attempts]
   })
-  const wanted = Object.entries(carriers).map(([name, { attempts, leaf, tag, waitMillis }]) => [name, tag, leaf, waitMillis, attempts ?? 1])
+  const wanted = Object.entries(carriers).map((
+    [name, { attempts, leaf, tag, waitMillis }]
+  ) => [name, tag, leaf, waitMillis, attempts ?? 1])
   assert.deepStrictEqual(read, wanted)
 }
 
@@ -65,7 +67,9 @@ describe("Evidence", () => {
     ["JSON in a string", JSON.stringify("{\"error\":{\"code\":\"slow_down\"}}")],
     ["OpenRouter's metadata.raw", { error: { code: 502, metadata: { raw: "{\"error\":{\"code\":\"slow_down\"}}" } } }],
     ["Azure's innererror", { error: { code: "Other", innererror: { code: "slow_down" } } }],
-    ["a Python repr after LiteLLM's prefix", { error: { message: "litellm.APIError: X - Error code: 503 - {'error': {'code': 'slow_down', 'param': None}}" } }],
+    ["a Python repr after LiteLLM's prefix", {
+      error: { message: "litellm.APIError: X - Error code: 503 - {'error': {'code': 'slow_down', 'param': None}}" }
+    }],
     ["JSON after a prefix", { error: { message: "upstream said: {\"error\":{\"code\":\"slow_down\"}}" } }],
     ["response.failed", { type: "response.failed", response: { error: { code: "slow_down" } } }]
   ]
@@ -76,13 +80,22 @@ describe("Evidence", () => {
   it("shows only allow-listed headers, in lower case and masked", () => {
     const { headers } = Evidence.fromResponse({
       status: 429,
-      headers: { "Retry-After": "3", "Set-Cookie": "a=b", "X-Api-Key": "k", "X-Request-Id": "req_1", "OpenAI-Organization": "org-abcd" }
+      headers: {
+        "Retry-After": "3",
+        "Set-Cookie": "a=b",
+        "X-Api-Key": "k",
+        "X-Request-Id": "req_1",
+        "OpenAI-Organization": "org-abcd"
+      }
     })
     assert.deepStrictEqual(headers, { "retry-after": "3", "x-request-id": "req_1" })
   })
 
   it("caps its texts", () => {
-    const response = Evidence.fromResponse({ status: 400, body: JSON.stringify({ error: { message: "long ".repeat(100_000) } }) })
+    const response = Evidence.fromResponse({
+      status: 400,
+      body: JSON.stringify({ error: { message: "long ".repeat(100_000) } })
+    })
     assert.strictEqual(response.text?.length, 16_384)
     assert.strictEqual(response.message?.length, 1_024)
   })

@@ -34,18 +34,29 @@ const roundTrip = (fault: Fault.Fault) => {
 }
 
 describe("Fault", () => {
-  it.prop("a fault read back from its schema has the same encoded form, readout and remedies", [Arbitrary.make(Fault.Schema)], ([fault]) => {
+  it.prop("a fault read back from its schema has the same encoded form, readout and remedies", [
+    Arbitrary.make(Fault.Schema)
+  ], ([fault]) => {
     roundTrip(fault)
   }, { fastCheck: { numRuns: 200 } })
 
   const body = FastCheck.oneof(
     FastCheck.json(),
     FastCheck.string({ unit: "binary" }),
-    FastCheck.record({ error: FastCheck.record({ message: FastCheck.string(), code: FastCheck.oneof(FastCheck.string(), FastCheck.integer()) }) }),
+    FastCheck.record({
+      error: FastCheck.record({
+        message: FastCheck.string(),
+        code: FastCheck.oneof(FastCheck.string(), FastCheck.integer())
+      })
+    }),
     FastCheck.constant(`{"error":{"message":"${"long ".repeat(10_000)}"}}`),
     FastCheck.constant(`<html><title>${"x".repeat(5_000)}</title>`)
   )
-  it.prop("so does any fault that was diagnosed", [FastCheck.integer({ min: 100, max: 599 }), body, FastCheck.dictionary(FastCheck.string(), FastCheck.string())], ([status, body, headers]) => {
+  it.prop("so does any fault that was diagnosed", [
+    FastCheck.integer({ min: 100, max: 599 }),
+    body,
+    FastCheck.dictionary(FastCheck.string(), FastCheck.string())
+  ], ([status, body, headers]) => {
     roundTrip(Diagnosis.fromResponse({ status, body, headers }, { received: 1_768_042_800_000 }))
     roundTrip(Diagnosis.fromUnknown({ message: typeof body === "string" ? body : "x", cause: body }, { received: 0 }))
   }, { fastCheck: { numRuns: 200 } })
@@ -127,7 +138,11 @@ const printed = (fault: Fault.Fault): string => {
     lines.push(Cause.pretty(cause, { renderErrorCause: true }), inspect(message, { depth: 10 }))
   })
   const exit = Effect.runSyncExit(
-    Effect.logError(fault, Cause.fail(fault)).pipe(Effect.zipRight(fault), Effect.withSpan("call"), Effect.provide(Logger.replace(Logger.defaultLogger, logger)))
+    Effect.logError(fault, Cause.fail(fault)).pipe(
+      Effect.zipRight(Effect.fail(fault)),
+      Effect.withSpan("call"),
+      Effect.provide(Logger.replace(Logger.defaultLogger, logger))
+    )
   )
   return [
     ...lines,
@@ -152,13 +167,48 @@ const printed = (fault: Fault.Fault): string => {
 const planted: ReadonlyArray<readonly [string, (text: string) => Fault.Fault]> = [
   ["a message", (text) => Diagnosis.fromResponse({ status: 400, body: { error: { message: text } } }, { received: 0 })],
   ["a text body", (text) => Diagnosis.fromResponse({ status: 500, body: text }, { received: 0 })],
-  ["a field of the body", (text) => Diagnosis.fromResponse({ status: 400, body: { error: { param: text, code: text, type: text } } }, { received: 0 })],
-  ["headers", (text) => Diagnosis.fromResponse({ status: 429, headers: { "retry-after": text, server: text, "x-ratelimit-reset": text } }, { received: 0 })],
+  [
+    "a field of the body",
+    (text) =>
+      Diagnosis.fromResponse({ status: 400, body: { error: { param: text, code: text, type: text } } }, { received: 0 })
+  ],
+  [
+    "headers",
+    (text) =>
+      Diagnosis.fromResponse(
+        { status: 429, headers: { "retry-after": text, server: text, "x-ratelimit-reset": text } },
+        { received: 0 }
+      )
+  ],
   ["a frame", (text) => Diagnosis.fromFrame({ type: "error", error: { message: text } }, { received: 0 })],
-  ["a thrown message", (text) => Diagnosis.fromUnknown(new Error(text, { cause: new Error(`timed out: ${text}`) }), { received: 0 })],
-  ["a transport's message", (text) => Diagnosis.fromUnknown(Object.assign(new Error(text), { code: "ECONNRESET" }), { received: 0 })],
-  ["an SDK's request", (text) => Diagnosis.fromUnknown({ name: "AI_APICallError", statusCode: 400, responseBody: "{}", url: text, requestBodyValues: { prompt: text }, requestHeaders: { authorization: text } }, { received: 0 })],
-  ["an echoed prompt", (text) => Diagnosis.fromResponse({ status: 422, body: { detail: [{ msg: "bad", input: text, prompt: `tell nobody ${text}` }] } }, { received: 0 })]
+  [
+    "a thrown message",
+    (text) => Diagnosis.fromUnknown(new Error(text, { cause: new Error(`timed out: ${text}`) }), { received: 0 })
+  ],
+  [
+    "a transport's message",
+    (text) => Diagnosis.fromUnknown(Object.assign(new Error(text), { code: "ECONNRESET" }), { received: 0 })
+  ],
+  [
+    "an SDK's request",
+    (text) =>
+      Diagnosis.fromUnknown({
+        name: "AI_APICallError",
+        statusCode: 400,
+        responseBody: "{}",
+        url: text,
+        requestBodyValues: { prompt: text },
+        requestHeaders: { authorization: text }
+      }, { received: 0 })
+  ],
+  [
+    "an echoed prompt",
+    (text) =>
+      Diagnosis.fromResponse({
+        status: 422,
+        body: { detail: [{ msg: "bad", input: text, prompt: `tell nobody ${text}` }] }
+      }, { received: 0 })
+  ]
 ]
 
 describe("Fault, what nobody may read", () => {
@@ -170,22 +220,32 @@ describe("Fault, what nobody may read", () => {
     it(`none of them is printed when planted in ${where}`, () => {
       for (const [text, secret] of secrets) {
         const out = printed(make(`oops ${text} (end)`))
-        assert.isFalse(out.includes(secret), `${text}\n${out.split("\n").filter((line) => line.includes(secret)).join("\n").slice(0, 600)}`)
+        assert.isFalse(
+          out.includes(secret),
+          `${text}\n${out.split("\n").filter((line) => line.includes(secret)).join("\n").slice(0, 600)}`
+        )
       }
     })
   }
 
   it("a secret that the cap cuts in two is dropped whole", () => {
     for (let shift = 0; shift < 40; shift++) {
-      const text = `${"a b ".repeat(5_110)}${" ".repeat(shift)}sk-proj-SECRETsecretSECRETsecretSECRET0123456789 and more ${"c d ".repeat(2_000)}`
+      const text = `${"a b ".repeat(5_110)}${
+        " ".repeat(shift)
+      }sk-proj-SECRETsecretSECRETsecretSECRET0123456789 and more ${"c d ".repeat(2_000)}`
       const fault = Diagnosis.fromResponse({ status: 500, body: text }, { received: 0 })
       assert.notInclude(printed(fault), "SECRETsec")
     }
   })
 
   it("what is no secret stays readable", () => {
-    const message = "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, code user_weekly_rate_limited, see https://example.com/docs/limits"
-    assert.strictEqual(Diagnosis.fromResponse({ status: 429, body: { error: { message } } }, { received: 0 }).evidence.toJSON() instanceof Object, true)
+    const message =
+      "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, code user_weekly_rate_limited, see https://example.com/docs/limits"
+    assert.strictEqual(
+      Diagnosis.fromResponse({ status: 429, body: { error: { message } } }, { received: 0 }).evidence
+        .toJSON() instanceof Object,
+      true
+    )
     const fault = Diagnosis.fromResponse({ status: 429, body: { error: { message } } }, { received: 0 })
     assert.include(fault.message, message)
   })
@@ -196,7 +256,9 @@ describe("Fault, what nobody may read", () => {
       const { source } = JSON.parse(line)
       roundTrip(
         source.error === undefined
-          ? Diagnosis.fromResponse({ status: source.status ?? 500, headers: source.headers, body: source.body }, { received: 1_768_042_800_000 })
+          ? Diagnosis.fromResponse({ status: source.status ?? 500, headers: source.headers, body: source.body }, {
+            received: 1_768_042_800_000
+          })
           : Diagnosis.fromUnknown(source.error, { received: 1_768_042_800_000 })
       )
     }

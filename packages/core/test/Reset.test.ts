@@ -140,7 +140,11 @@ describe("Reset, phrase by phrase", () => {
 
 describe("Reset, which of several", () => {
   it("the latest of the windows that refused governs", () => {
-    const reset = fromHeaders({ "retry-after": "14", "x-ratelimit-reset-tokens": "21s", "x-ratelimit-reset-requests": "3s" })
+    const reset = fromHeaders({
+      "retry-after": "14",
+      "x-ratelimit-reset-tokens": "21s",
+      "x-ratelimit-reset-requests": "3s"
+    })
     assert.strictEqual(reset.reset?.waitMillis, 21_000)
     assert.strictEqual(reset.reset?.by, "header x-ratelimit-reset-tokens")
     assert.strictEqual(reset.claims.length, 3)
@@ -150,7 +154,10 @@ describe("Reset, which of several", () => {
     { "x-ratelimit-reset-requests-day": "33011", "x-ratelimit-remaining-requests-day": "14118" },
     { "x-ratelimit-reset": "33011", "x-ratelimit-remaining": "1" },
     { "anthropic-ratelimit-tokens-reset": "2026-01-10T11:00:00Z", "anthropic-ratelimit-tokens-remaining": "16000" },
-    { "anthropic-ratelimit-unified-7d-reset": seconds(9_999), "anthropic-ratelimit-unified-7d-status": "allowed_warning" },
+    {
+      "anthropic-ratelimit-unified-7d-reset": seconds(9_999),
+      "anthropic-ratelimit-unified-7d-status": "allowed_warning"
+    },
     { "anthropic-ratelimit-unified-7d-reset": seconds(9_999), "anthropic-ratelimit-unified-7d-utilization": "0.4" },
     { "x-codex-secondary-reset-after-seconds": "471285", "x-codex-secondary-used-percent": "30" },
     { "x-codex-secondary-reset-at": seconds(471_285), "x-codex-secondary-used-percent": "30" },
@@ -245,7 +252,11 @@ describe("Reset, laws", () => {
   const pairs = FastCheck.array(FastCheck.tuple(name, value), { maxLength: 8 })
   const clock = FastCheck.integer({ min: 0, max: 4_102_444_800_000 })
 
-  it.prop("whatever is sent, a reset lies after receipt, within 32 days, and is the latest claim", [pairs, value, clock], ([headers, message, at]) => {
+  it.prop("whatever is sent, a reset lies after receipt, within 32 days, and is the latest claim", [
+    pairs,
+    value,
+    clock
+  ], ([headers, message, at]) => {
     const evidence = Evidence.fromResponse({ status: 429, headers, body: { error: { message, retry_after: message } } })
     const { claims, reset } = Reset.read(evidence, at)
     const waits = claims.flatMap(({ waitMillis }) => waitMillis === undefined ? [] : [waitMillis])
@@ -259,14 +270,20 @@ describe("Reset, laws", () => {
   }, { fastCheck: { numRuns: 500 } })
 
   const unit = FastCheck.constantFrom(["ms", 1], ["s", 1_000], ["m", 60_000], ["h", 3_600_000] as const)
-  it.prop("a unit is never taken for another", [FastCheck.integer({ min: 1, max: 700 }), unit], ([n, [name, millis]]) => {
-    const wait = Number(n) * Number(millis)
-    assert.strictEqual(fromHeaders({ "x-ratelimit-reset-tokens": `${n}${name}` }).reset?.waitMillis, wait)
-    assert.strictEqual(fromText(`Please try again in ${n}${name}.`).reset?.waitMillis, wait)
-    assert.strictEqual(fromBody({ error: { retryDelay: `${n}${name}` } }).reset?.waitMillis, wait)
-  })
+  it.prop(
+    "a unit is never taken for another",
+    [FastCheck.integer({ min: 1, max: 700 }), unit],
+    ([n, [name, millis]]) => {
+      const wait = n * Number(millis)
+      assert.strictEqual(fromHeaders({ "x-ratelimit-reset-tokens": `${n}${name}` }).reset?.waitMillis, wait)
+      assert.strictEqual(fromText(`Please try again in ${n}${name}.`).reset?.waitMillis, wait)
+      assert.strictEqual(fromBody({ error: { retryDelay: `${n}${name}` } }).reset?.waitMillis, wait)
+    }
+  )
 
-  it.prop("a delta, epoch seconds and epoch milliseconds under one name agree", [FastCheck.integer({ min: 1, max: 2_000_000 })], ([n]) => {
+  it.prop("a delta, epoch seconds and epoch milliseconds under one name agree", [
+    FastCheck.integer({ min: 1, max: 2_000_000 })
+  ], ([n]) => {
     const waits = [String(n), seconds(n), String(received + n * 1_000)].map((value) =>
       fromHeaders({ "x-ratelimit-reset": value }).reset?.waitMillis
     )

@@ -37,7 +37,10 @@ const requestError = (reason: "Transport" | "Encode" | "InvalidUrl", cause?: unk
 const responseError = (reason: "StatusCode" | "Decode" | "EmptyBody", status: number, cause?: unknown) =>
   new HttpClientError.ResponseError({
     request,
-    response: response(status, "{\"error\":{\"type\":\"overloaded_error\"}}", { "content-type": "application/json", "retry-after": "7" }),
+    response: response(status, "{\"error\":{\"type\":\"overloaded_error\"}}", {
+      "content-type": "application/json",
+      "retry-after": "7"
+    }),
     reason,
     cause
   })
@@ -74,7 +77,11 @@ export const make = async (): Promise<Record<string, Carrier>> => ({
     tag: "Unreachable",
     leaf: "Transport"
   },
-  "openai APIConnectionTimeoutError": { thrown: new OpenAI.APIConnectionTimeoutError(), tag: "TimedOut", leaf: "Terminal" },
+  "openai APIConnectionTimeoutError": {
+    thrown: new OpenAI.APIConnectionTimeoutError(),
+    tag: "TimedOut",
+    leaf: "Terminal"
+  },
   "openai APIUserAbortError": { thrown: new OpenAI.APIUserAbortError(), tag: "Aborted", leaf: "Terminal" },
   "anthropic OverloadedError": {
     thrown: Anthropic.APIError.generate(529, overloaded, undefined, new Headers()),
@@ -117,7 +124,10 @@ export const make = async (): Promise<Record<string, Carrier>> => ({
     leaf: "Response"
   },
   "ai APICallError over a dropped body": {
-    thrown: call({ statusCode: 200, cause: new TypeError("terminated", { cause: new undici.SocketError("other side closed") }) }),
+    thrown: call({
+      statusCode: 200,
+      cause: new TypeError("terminated", { cause: new undici.SocketError("other side closed") })
+    }),
     tag: "Unreachable",
     leaf: "Transport"
   },
@@ -146,8 +156,16 @@ export const make = async (): Promise<Record<string, Carrier>> => ({
     attempts: 3,
     leaf: "Response"
   },
-  "platform RequestError Transport": { thrown: requestError("Transport", failed), tag: "Unreachable", leaf: "Transport" },
-  "platform RequestError Transport without a cause": { thrown: requestError("Transport"), tag: "Unreachable", leaf: "Transport" },
+  "platform RequestError Transport": {
+    thrown: requestError("Transport", failed),
+    tag: "Unreachable",
+    leaf: "Transport"
+  },
+  "platform RequestError Transport without a cause": {
+    thrown: requestError("Transport"),
+    tag: "Unreachable",
+    leaf: "Transport"
+  },
   "platform RequestError Encode": { thrown: requestError("Encode"), tag: "Unrecognized", leaf: "Terminal" },
   "platform RequestError InvalidUrl": { thrown: requestError("InvalidUrl"), tag: "Unrecognized", leaf: "Terminal" },
   "platform ResponseError StatusCode": {
@@ -166,7 +184,11 @@ export const make = async (): Promise<Record<string, Carrier>> => ({
     tag: "Unrecognized",
     leaf: "Terminal"
   },
-  "platform ResponseError EmptyBody": { thrown: responseError("EmptyBody", 200), tag: "Unrecognized", leaf: "Terminal" },
+  "platform ResponseError EmptyBody": {
+    thrown: responseError("EmptyBody", 200),
+    tag: "Unrecognized",
+    leaf: "Terminal"
+  },
   "@effect/ai HttpRequestError": {
     thrown: AiError.HttpRequestError.fromRequestError({ ...where, error: requestError("Transport", failed) }),
     tag: "Unreachable",
@@ -198,13 +220,21 @@ export const make = async (): Promise<Record<string, Carrier>> => ({
   "undici BodyTimeoutError": { thrown: new undici.BodyTimeoutError(), tag: "TimedOut", leaf: "Transport" },
   "undici ConnectTimeoutError": { thrown: new undici.ConnectTimeoutError(), tag: "Unreachable", leaf: "Transport" },
   "undici RequestAbortedError": { thrown: new undici.RequestAbortedError(), tag: "Aborted", leaf: "Transport" },
-  "undici InvalidArgumentError": { thrown: new undici.InvalidArgumentError("invalid method"), tag: "Unrecognized", leaf: "Terminal" },
+  "undici InvalidArgumentError": {
+    thrown: new undici.InvalidArgumentError("invalid method"),
+    tag: "Unrecognized",
+    leaf: "Terminal"
+  },
   "fetch to a dead port": {
     thrown: await fetch(`http://127.0.0.1:${await deadPort()}`).catch((error: unknown) => error),
     tag: "Unreachable",
     leaf: "Transport"
   },
-  "fetch to no URL": { thrown: await fetch("http://").catch((error: unknown) => error), tag: "Unrecognized", leaf: "Terminal" },
+  "fetch to no URL": {
+    thrown: await fetch("http://").catch((error: unknown) => error),
+    tag: "Unrecognized",
+    leaf: "Terminal"
+  },
   "AbortSignal.abort": { thrown: AbortSignal.abort().reason, tag: "Aborted", leaf: "Transport" },
   "AbortSignal.timeout": {
     thrown: await new Promise((resolve) => {
@@ -221,11 +251,27 @@ export const make = async (): Promise<Record<string, Carrier>> => ({
     tag: "Unreachable",
     leaf: "Transport"
   },
-  "Effect FiberFailure": { thrown: Runtime.makeFiberFailure(Cause.fail(failed)), tag: "Unreachable", leaf: "Transport" },
+  "Effect FiberFailure": {
+    thrown: Runtime.makeFiberFailure(Cause.fail(failed)),
+    tag: "Unreachable",
+    leaf: "Transport"
+  },
   "Effect Cause of a defect": { thrown: Cause.die(failed), tag: "Unreachable", leaf: "Transport" },
-  "WebSocket 1006": { thrown: { type: "close", code: 1006, reason: "", wasClean: false }, tag: "Unreachable", leaf: "Transport" },
-  "WebSocket 1012": { thrown: { type: "close", code: 1012, reason: "", wasClean: true }, tag: "Unreachable", leaf: "Transport" },
-  "WebSocket 1008": { thrown: { type: "close", code: 1008, reason: "", wasClean: true }, tag: "Unrecognized", leaf: "Terminal" },
+  "WebSocket 1006": {
+    thrown: { type: "close", code: 1006, reason: "", wasClean: false },
+    tag: "Unreachable",
+    leaf: "Transport"
+  },
+  "WebSocket 1012": {
+    thrown: { type: "close", code: 1012, reason: "", wasClean: true },
+    tag: "Unreachable",
+    leaf: "Transport"
+  },
+  "WebSocket 1008": {
+    thrown: { type: "close", code: 1008, reason: "", wasClean: true },
+    tag: "Unrecognized",
+    leaf: "Terminal"
+  },
   "redirect loop": {
     thrown: new TypeError("fetch failed", { cause: new Error("redirect count exceeded") }),
     tag: "Unrecognized",

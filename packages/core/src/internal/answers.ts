@@ -11,12 +11,23 @@ export interface Answer {
   readonly texts: ReadonlyArray<string>
 }
 
+/** What a bare number of a field counts. */
+export type Unit = "s" | "ms"
+
+/** A field that may name a reset, and the object that it stands in. Without a unit it holds headers that were relayed. */
+interface Named {
+  readonly key: string
+  readonly value: unknown
+  readonly unit: Unit | undefined
+  readonly node: object
+}
+
 /** What a body says, unwrapped. */
 export interface Answers {
   /** Innermost first: a relayed answer speaks before its relay. */
   readonly list: ReadonlyArray<Answer>
-  /** Every object that was looked into, for whoever reads resets. */
-  readonly nodes: ReadonlyArray<Readonly<Record<string, unknown>>>
+  /** The fields that may name a reset. */
+  readonly resets: ReadonlyArray<Named>
   /** How the body says that a generation ended. */
   readonly end: StreamEnd.StreamEnd | undefined
   /** The body began as JSON and is none. */
@@ -35,40 +46,167 @@ const DEPTH = 16
 const NODES = 256
 const ITEMS = 16
 const EMBEDDED_CAP = 262_144
+const ABYSS = 512
+const ABYSS_FROM = 8_192
 
-type Role = "end" | "code" | "type" | "status" | "message" | "detail" | "error" | "inside" | "choices" | "violations"
+type Role =
+  | Unit
+  | "headers"
+  | "end"
+  | "code"
+  | "type"
+  | "status"
+  | "message"
+  | "detail"
+  | "error"
+  | "inside"
+  | "choices"
+  | "violations"
 
 const roles: ReadonlyMap<string, Role> = new Map(
-  Object.entries({
-    code: "code", error_code: "code", errorCode: "code", err_code: "code", error_name: "code", reason: "code",
-    lc_error_code: "code",
-    type: "type", __type: "type", error_type: "type", errorType: "type", name: "type", exception: "type",
-    ":exception-type": "type",
-    status: "status", status_code: "status", statusCode: "status", http_code: "status", http_status: "status",
-    httpStatus: "status", raw_status_code: "status", originalStatusCode: "status", httpStatusCode: "status",
-    message: "message", Message: "message", msg: "message", error_message: "message", errorMessage: "message",
-    error_msg: "message", error_description: "message", status_msg: "message", originalMessage: "message",
-    detail: "detail", details: "detail", title: "detail", description: "detail", raw: "detail", finishMessage: "detail",
-    error: "error", err: "error", errors: "error", Error: "error",
-    response: "inside", innererror: "inside", inner_error: "inside", innerError: "inside", metadata: "inside",
-    cause: "inside", last_error: "inside", lastError: "inside", status_details: "inside", base_resp: "inside",
-    body: "inside", data: "inside", fault: "inside", upstream_error: "inside", provider_error: "inside",
-    original_error: "inside", output: "inside", rate_limit: "inside", incomplete_details: "inside", headers: "inside",
-    finish_reason: "end", finishReason: "end", stop_reason: "end", stopReason: "end", candidates: "end",
-    promptFeedback: "end", delta: "end", done: "end", messageStop: "end",
-    choices: "choices",
-    violations: "violations"
-  } satisfies Record<string, Role>)
+  Object.entries(
+    {
+      code: "code",
+      error_code: "code",
+      errorCode: "code",
+      err_code: "code",
+      error_name: "code",
+      reason: "code",
+      lc_error_code: "code",
+      type: "type",
+      __type: "type",
+      error_type: "type",
+      errorType: "type",
+      name: "type",
+      exception: "type",
+      ":exception-type": "type",
+      status: "status",
+      status_code: "status",
+      statusCode: "status",
+      http_code: "status",
+      http_status: "status",
+      httpStatus: "status",
+      raw_status_code: "status",
+      originalStatusCode: "status",
+      httpStatusCode: "status",
+      message: "message",
+      Message: "message",
+      msg: "message",
+      error_message: "message",
+      errorMessage: "message",
+      error_msg: "message",
+      error_description: "message",
+      status_msg: "message",
+      originalMessage: "message",
+      detail: "detail",
+      details: "detail",
+      title: "detail",
+      description: "detail",
+      raw: "detail",
+      finishMessage: "detail",
+      error: "error",
+      err: "error",
+      errors: "error",
+      Error: "error",
+      response: "inside",
+      innererror: "inside",
+      inner_error: "inside",
+      innerError: "inside",
+      metadata: "inside",
+      cause: "inside",
+      last_error: "inside",
+      lastError: "inside",
+      status_details: "inside",
+      base_resp: "inside",
+      body: "inside",
+      data: "inside",
+      fault: "inside",
+      upstream_error: "inside",
+      provider_error: "inside",
+      original_error: "inside",
+      output: "inside",
+      rate_limit: "inside",
+      incomplete_details: "inside",
+      finish_reason: "end",
+      finishReason: "end",
+      stop_reason: "end",
+      stopReason: "end",
+      candidates: "end",
+      promptFeedback: "end",
+      delta: "end",
+      done: "end",
+      messageStop: "end",
+      choices: "choices",
+      violations: "violations",
+      headers: "headers",
+      response_headers: "headers",
+      resets_at: "s",
+      reset_at: "s",
+      resetsAt: "s",
+      resetAt: "s",
+      reset_time: "s",
+      resetTime: "s",
+      retry_at: "s",
+      retryAt: "s",
+      reset: "s",
+      resets_in_seconds: "s",
+      reset_in_seconds: "s",
+      resetsInSeconds: "s",
+      resets_in: "s",
+      resetsIn: "s",
+      reset_in: "s",
+      reset_after: "s",
+      reset_after_seconds: "s",
+      resetAfterSeconds: "s",
+      retry_after: "s",
+      retryAfter: "s",
+      "retry-after": "s",
+      retry_after_seconds: "s",
+      retryAfterSeconds: "s",
+      retry_in_seconds: "s",
+      retry_in: "s",
+      wait_seconds: "s",
+      retryDelay: "s",
+      retry_delay: "s",
+      quotaResetDelay: "s",
+      quotaResetTimeStamp: "s",
+      retry_after_ms: "ms",
+      retryAfterMs: "ms",
+      "retry-after-ms": "ms",
+      retry_after_millis: "ms",
+      retryAfterMillis: "ms",
+      resets_in_ms: "ms",
+      reset_after_ms: "ms",
+      resetAfterMs: "ms",
+      wait_ms: "ms"
+    } satisfies Record<string, Role>
+  )
 )
 
 interface Walk {
   readonly list: Array<Answer>
-  readonly nodes: Array<Readonly<Record<string, unknown>>>
+  readonly nodes: Array<object>
+  readonly resets: Array<Named>
   readonly quotas: Array<string>
   end: StreamEnd.StreamEnd | undefined
 }
 
+/** Whether brackets nest deeper than any answer does; parsing them costs far more than their length. */
+const isAbyss = (text: string): boolean => {
+  let depth = 0
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i)
+    if (c === 34) {
+      for (i++; i < text.length && text.charCodeAt(i) !== 34; i++) if (text.charCodeAt(i) === 92) i++
+    } else if (c === 91 || c === 123) {
+      if (++depth > ABYSS) return true
+    } else if (c === 93 || c === 125) depth--
+  }
+  return false
+}
+
 const parse = (text: string): unknown => {
+  if (text.length > ABYSS_FROM && isAbyss(text)) return undefined
   try {
     const value: unknown = JSON.parse(text)
     return value
@@ -183,9 +321,10 @@ const visit = (walk: Walk, value: unknown, under: string, depth: number): void =
 
   let status: number | undefined
   const codes: Array<string> = []
-  const types: Array<string> = []
   const texts: Array<string> = []
-  const details: Array<string> = []
+  // most objects have none of these
+  let types: Array<string> | undefined
+  let details: Array<string> | undefined
   let ends = false
   for (const key of keysOf(value)) {
     const role = roles.get(key) ?? (key.endsWith("Exception") ? "error" : undefined)
@@ -201,22 +340,31 @@ const visit = (walk: Walk, value: unknown, under: string, depth: number): void =
         else if (typeof item === "number" || (typeof item === "string" && role !== "status" && isHouseNumber(item))) {
           codes.push(house(value, key, under, String(item)))
         } else if (typeof item === "string" && item !== "error" && item !== "") {
-          if (role === "type" && item.startsWith("response.")) types.push(item)
-          else if (isCode(item)) (role === "code" ? codes : types).push(item)
-          else if (key === "reason") details.push(item)
+          if (!isCode(item)) {
+            if (key === "reason") (details ??= []).push(item)
+          } else if (role === "code") codes.push(item)
+          else (types ??= []).push(item)
         } else visit(walk, item, key, depth + 1)
         break
       }
       case "message":
       case "detail":
-        if (typeof item === "string") (role === "message" ? texts : details).push(item)
+        if (typeof item === "string") (role === "message" ? texts : details ??= []).push(item)
         visit(walk, item, key, depth + 1)
         break
       case "error":
         if (typeof item === "string") {
           texts.push(item)
           if (isCode(item) && !item.includes(" ")) codes.push(item)
-        } else if (role === "error" && key.endsWith("Exception")) types.push(key)
+        } else if (role === "error" && key.endsWith("Exception")) (types ??= []).push(key)
+        visit(walk, item, key, depth + 1)
+        break
+      case "s":
+      case "ms":
+        walk.resets.push({ key, value: item, unit: role, node: value })
+        break
+      case "headers":
+        walk.resets.push({ key, value: item, unit: undefined, node: value })
         visit(walk, item, key, depth + 1)
         break
       case "inside":
@@ -236,9 +384,9 @@ const visit = (walk: Walk, value: unknown, under: string, depth: number): void =
         }
     }
   }
-  if (ends || types.length > 0) walk.end ??= StreamEnd.fromFrame(value)
-  for (const type of types) codes.push(type)
-  for (const text of details) texts.push(text)
+  if (ends || types !== undefined) walk.end ??= StreamEnd.fromFrame(value)
+  if (types !== undefined) codes.push(...types)
+  if (details !== undefined) texts.push(...details)
   const first = texts[0]
   if (first !== undefined) {
     const named = exception(first)
@@ -250,7 +398,8 @@ const visit = (walk: Walk, value: unknown, under: string, depth: number): void =
 /** The title of a page if a text is HTML. */
 const pageOf = (text: string): string | undefined => {
   const head = text.slice(0, 4_096)
-  return /^[\s\uFEFF]{0,64}(?:<!--[^>]{0,512}-->\s{0,64})?<(?:!doctype\s{1,8}html|html|head|body|center|h1|title)\b/i.test(head)
+  return /^[\s\uFEFF]{0,64}(?:<!--[^>]{0,512}-->\s{0,64})?<(?:!doctype\s{1,8}html|html|head|body|center|h1|title)\b/i
+      .test(head)
     ? (/<title[^>]{0,256}>([^<]{0,256})/i.exec(head)?.[1] ?? "").trim().replace(/\s+/g, " ")
     : undefined
 }
@@ -276,7 +425,7 @@ const isChunk = (value: unknown): boolean => {
  * says about itself, which comes last.
  */
 export const unwrap = (body: unknown, frame: boolean, carrier?: Answer): Answers => {
-  const walk: Walk = { list: [], nodes: [], quotas: [], end: undefined }
+  const walk: Walk = { list: [], nodes: [], resets: [], quotas: [], end: undefined }
   let page: string | undefined
   let pieces = false
   let framed = frame
@@ -312,7 +461,7 @@ export const unwrap = (body: unknown, frame: boolean, carrier?: Answer): Answers
   if (carrier !== undefined) walk.list.push(carrier)
   return {
     list: walk.list,
-    nodes: walk.nodes,
+    resets: walk.resets,
     quotas: walk.quotas,
     end: walk.end,
     framed,

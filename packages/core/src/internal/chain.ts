@@ -8,8 +8,13 @@ const ITEMS = 16
 const links = ["cause", "lastError", "originalError", "error", "reason"] as const
 
 /** Whether a property of an error is itself an error, and no parsed body. */
-export const isError = (u: unknown): boolean =>
-  typeof u === "object" && u !== null && (u instanceof Error || typeof peek(u, "stack") === "string" || isCause(u))
+export const isError = (u: unknown): boolean => {
+  try {
+    return u instanceof Error || typeof peek(u, "stack") === "string" || isCause(u)
+  } catch {
+    return false
+  }
+}
 
 /** A thrown value and everything that it wraps, the outermost first: causes, aggregates, Effect's own failures. */
 export const chain = (thrown: unknown): ReadonlyArray<unknown> => {

@@ -1,5 +1,6 @@
 import * as Struct from "effect/Struct"
 import type { Kind } from "../Readout.ts"
+import { codeWords, type Marker } from "./markers.ts"
 
 /** What a code means: a kind, and for a throttle which limit was met where the code itself says so. */
 export type Meaning = Kind | "RateLimited:rate" | "RateLimited:allowance"
@@ -11,27 +12,43 @@ const groups: { readonly [source: string]: Group } = {
   // platform.openai.com/docs/guides/error-codes; openai/codex codex-rs/codex-api/src for the plan's codes
   openai: {
     QuotaExhausted: [
-      "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "usage_not_included",
-      "account_quota_exceeded", "workspace_owner_credits_depleted", "workspace_member_credits_depleted"
+      "insufficient_quota",
+      "billing_hard_limit_reached",
+      "billing_not_active",
+      "usage_not_included",
+      "account_quota_exceeded",
+      "workspace_owner_credits_depleted",
+      "workspace_member_credits_depleted"
     ],
     RateLimited: ["rate_limit_exceeded"],
     "RateLimited:allowance": ["usage_limit_reached", "usage_limit_exceeded"],
     ContextOverflowed: ["context_length_exceeded", "context_window_exceeded"],
-    CredentialRejected: ["invalid_api_key", "incorrect_api_key_provided", "account_deactivated", "invalid_organization"],
+    CredentialRejected: [
+      "invalid_api_key",
+      "incorrect_api_key_provided",
+      "account_deactivated",
+      "invalid_organization"
+    ],
     ContentRefused: ["content_policy_violation", "content_filter", "moderation_blocked", "cyber_policy", "bio_policy"],
     Overloaded: ["slow_down", "server_is_overloaded", "engine_overloaded", "resource_unavailable"],
     TimedOut: ["vector_store_timeout"],
     Unreachable: ["websocket_connection_limit_reached"],
     RequestRejected: [
-      "model_not_found", "unsupported_country_region_territory", "previous_response_not_found", "unsupported_parameter",
-      "unsupported_value", "invalid_value", "missing_required_parameter", "string_above_max_length", "conversation_locked"
+      "model_not_found",
+      "unsupported_country_region_territory",
+      "previous_response_not_found",
+      "unsupported_parameter",
+      "unsupported_value",
+      "invalid_value",
+      "missing_required_parameter",
+      "string_above_max_length",
+      "conversation_locked"
     ]
   },
   // platform.claude.com/docs/en/api/errors
   anthropic: {
     Overloaded: ["overloaded_error"],
     RateLimited: ["rate_limit_error"],
-    CredentialRejected: ["authentication_error", "permission_error"],
     QuotaExhausted: ["billing_error", "credit_balance_too_low"],
     TimedOut: ["timeout_error"],
     RequestRejected: ["request_too_large"]
@@ -49,20 +66,39 @@ const groups: { readonly [source: string]: Group } = {
   // docs.aws.amazon.com/bedrock/latest/APIReference, CommonErrors and the runtime's event stream members
   aws: {
     RateLimited: [
-      "ThrottlingException", "Throttling", "ThrottledException", "TooManyRequestsException", "RequestLimitExceeded",
-      "RequestThrottled", "RequestThrottledException", "ProvisionedThroughputExceededException"
+      "ThrottlingException",
+      "Throttling",
+      "ThrottledException",
+      "TooManyRequestsException",
+      "RequestLimitExceeded",
+      "RequestThrottled",
+      "RequestThrottledException",
+      "ProvisionedThroughputExceededException"
     ],
     Overloaded: ["ServerBusyException", "SlowDown"],
     Unavailable: [
-      "ServiceUnavailableException", "InternalServerException", "ModelNotReadyException", "ModelErrorException",
-      "ModelStreamErrorException", "InternalFailure"
+      "ServiceUnavailableException",
+      "InternalServerException",
+      "ModelNotReadyException",
+      "ModelErrorException",
+      "ModelStreamErrorException",
+      "InternalFailure"
     ],
     TimedOut: ["ModelTimeoutException", "RequestTimeoutException", "RequestTimeout"],
     CredentialRejected: [
-      "AccessDeniedException", "UnrecognizedClientException", "ExpiredTokenException", "ExpiredToken",
-      "InvalidSignatureException", "InvalidClientTokenId", "MissingAuthenticationToken",
-      "MissingAuthenticationTokenException", "IncompleteSignature", "SignatureDoesNotMatch", "OptInRequired",
-      "CredentialsProviderError", "TokenProviderError"
+      "AccessDeniedException",
+      "UnrecognizedClientException",
+      "ExpiredTokenException",
+      "ExpiredToken",
+      "InvalidSignatureException",
+      "InvalidClientTokenId",
+      "MissingAuthenticationToken",
+      "MissingAuthenticationTokenException",
+      "IncompleteSignature",
+      "SignatureDoesNotMatch",
+      "OptInRequired",
+      "CredentialsProviderError",
+      "TokenProviderError"
     ],
     QuotaExhausted: ["INVALID_PAYMENT_INSTRUMENT"]
   },
@@ -73,10 +109,24 @@ const groups: { readonly [source: string]: Group } = {
     Overloaded: ["MODEL_CAPACITY_EXHAUSTED"],
     QuotaExhausted: ["BILLING_DISABLED", "INSUFFICIENT_G1_CREDITS_BALANCE"],
     CredentialRejected: [
-      "API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED", "API_KEY_HTTP_REFERRER_BLOCKED",
-      "API_KEY_IP_ADDRESS_BLOCKED", "SERVICE_DISABLED", "CONSUMER_SUSPENDED", "CONSUMER_INVALID", "ACCESS_TOKEN_EXPIRED",
-      "ACCESS_TOKEN_SCOPE_INSUFFICIENT", "ACCESS_TOKEN_TYPE_UNSUPPORTED", "CREDENTIALS_MISSING", "ACCOUNT_STATE_INVALID",
-      "IAM_PERMISSION_DENIED", "VALIDATION_REQUIRED", "accessNotConfigured", "keyInvalid", "keyExpired"
+      "API_KEY_INVALID",
+      "API_KEY_EXPIRED",
+      "API_KEY_SERVICE_BLOCKED",
+      "API_KEY_HTTP_REFERRER_BLOCKED",
+      "API_KEY_IP_ADDRESS_BLOCKED",
+      "SERVICE_DISABLED",
+      "CONSUMER_SUSPENDED",
+      "CONSUMER_INVALID",
+      "ACCESS_TOKEN_EXPIRED",
+      "ACCESS_TOKEN_SCOPE_INSUFFICIENT",
+      "ACCESS_TOKEN_TYPE_UNSUPPORTED",
+      "CREDENTIALS_MISSING",
+      "ACCOUNT_STATE_INVALID",
+      "IAM_PERMISSION_DENIED",
+      "VALIDATION_REQUIRED",
+      "accessNotConfigured",
+      "keyInvalid",
+      "keyExpired"
     ]
   },
   // console.groq.com/docs/errors
@@ -98,7 +148,15 @@ const groups: { readonly [source: string]: Group } = {
     CredentialRejected: ["zai 1000", "zai 1001", "zai 1002", "zai 1003", "zai 1004", "zai 1112", "zai 1220"],
     QuotaExhausted: ["zai 1113", "zai 1309", "zai 1311", "zai 1313"],
     RequestRejected: [
-      "zai 1210", "zai 1211", "zai 1212", "zai 1213", "zai 1214", "zai 1215", "zai 1221", "zai 1222", "zai 1231"
+      "zai 1210",
+      "zai 1211",
+      "zai 1212",
+      "zai 1213",
+      "zai 1214",
+      "zai 1215",
+      "zai 1221",
+      "zai 1222",
+      "zai 1231"
     ],
     Unavailable: ["zai 1230", "zai 1234"],
     ContextOverflowed: ["zai 1261"],
@@ -127,8 +185,20 @@ const groups: { readonly [source: string]: Group } = {
   },
   // alibabacloud.com/help/model-studio/error-code
   dashscope: {
-    RateLimited: ["Throttling.RateQuota", "Throttling.BurstRate", "Throttling.AllocationQuota", "LimitRequests", "limit_burst_rate"],
-    QuotaExhausted: ["AllocationQuota.FreeTierOnly", "Arrearage", "PrepaidBillOverdue", "PostpaidBillOverdue", "CommodityNotPurchased"],
+    RateLimited: [
+      "Throttling.RateQuota",
+      "Throttling.BurstRate",
+      "Throttling.AllocationQuota",
+      "LimitRequests",
+      "limit_burst_rate"
+    ],
+    QuotaExhausted: [
+      "AllocationQuota.FreeTierOnly",
+      "Arrearage",
+      "PrepaidBillOverdue",
+      "PostpaidBillOverdue",
+      "CommodityNotPurchased"
+    ],
     ContentRefused: ["DataInspectionFailed"],
     CredentialRejected: ["InvalidApiKey", "Model.AccessDenied", "Workspace.AccessDenied"],
     TimedOut: ["RequestTimeOut", "InternalError.Timeout"],
@@ -224,7 +294,12 @@ const groups: { readonly [source: string]: Group } = {
   // RFC 6749 section 5.2 and RFC 6750 section 3.1
   oauth: {
     CredentialRejected: [
-      "invalid_grant", "invalid_client", "unauthorized_client", "invalid_token", "expired_token", "insufficient_scope"
+      "invalid_grant",
+      "invalid_client",
+      "unauthorized_client",
+      "invalid_token",
+      "expired_token",
+      "insufficient_scope"
     ]
   },
   // the stop reason as an adapter's code
@@ -236,33 +311,93 @@ const groups: { readonly [source: string]: Group } = {
 // Words that only repeat a status family: they rank below the status and speak where none does.
 const families: Group = {
   RequestRejected: [
-    "invalid_request_error", "invalid_request", "invalid_prompt", "BadRequestError", "BadRequest", "bad_request",
-    "not_found_error", "NotFoundError", "not_found", "UnprocessableEntityError", "validation_error", "ValidationException",
-    "ResourceNotFoundException", "ServiceQuotaExceededException", "ConflictException", "ConflictError", "INVALID_ARGUMENT",
-    "FAILED_PRECONDITION", "OUT_OF_RANGE", "UNIMPLEMENTED", "ALREADY_EXISTS",
-    "INVALID_PARAMETER_VALUE", "RESOURCE_DOES_NOT_EXIST", "InvalidParameter", "invalid_parameter_error"
+    "invalid_request_error",
+    "invalid_request",
+    "invalid_prompt",
+    "BadRequestError",
+    "BadRequest",
+    "bad_request",
+    "not_found_error",
+    "NotFoundError",
+    "not_found",
+    "UnprocessableEntityError",
+    "validation_error",
+    "ValidationException",
+    "ResourceNotFoundException",
+    "ServiceQuotaExceededException",
+    "ConflictException",
+    "ConflictError",
+    "INVALID_ARGUMENT",
+    "FAILED_PRECONDITION",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "ALREADY_EXISTS",
+    "INVALID_PARAMETER_VALUE",
+    "RESOURCE_DOES_NOT_EXIST",
+    "InvalidParameter",
+    "invalid_parameter_error"
   ],
   CredentialRejected: [
-    "AuthenticationError", "PermissionDeniedError", "Unauthorized", "Forbidden", "UNAUTHENTICATED", "PERMISSION_DENIED",
-    "AccessDenied", "invalid_authentication"
+    "AuthenticationError",
+    "PermissionDeniedError",
+    "Unauthorized",
+    "Forbidden",
+    "UNAUTHENTICATED",
+    "PERMISSION_DENIED",
+    "AccessDenied",
+    "invalid_authentication"
   ],
   RateLimited: [
-    "RateLimitError", "RESOURCE_EXHAUSTED", "ResourceExhausted", "too_many_requests_error", "too_many_requests",
-    "rate_limit", "throttled", "quota_exceeded", "QuotaExceeded"
+    "RateLimitError",
+    "RESOURCE_EXHAUSTED",
+    "ResourceExhausted",
+    "too_many_requests_error",
+    "too_many_requests",
+    "rate_limit",
+    "throttled",
+    "quota_exceeded",
+    "QuotaExceeded"
   ],
   Unavailable: [
-    "server_error", "api_error", "internal_error", "internal_server_error", "InternalServerError", "InternalError",
-    "service_unavailable", "ServiceUnavailable", "ServiceUnavailableError", "unavailable_error", "UNAVAILABLE", "INTERNAL",
-    "bad_gateway", "upstream_error", "provider_error", "provider_unavailable", "APIStatusError",
+    "server_error",
+    "api_error",
+    "internal_error",
+    "internal_server_error",
+    "InternalServerError",
+    "InternalError",
+    "service_unavailable",
+    "ServiceUnavailable",
+    "ServiceUnavailableError",
+    "unavailable_error",
+    "UNAVAILABLE",
+    "INTERNAL",
+    "bad_gateway",
+    "upstream_error",
+    "provider_error",
+    "provider_unavailable",
+    "APIStatusError",
     "BadGatewayError"
   ],
   TimedOut: [
-    "DEADLINE_EXCEEDED", "DeadlineExceeded", "timeout_exceeded", "gateway_timeout", "request_timeout",
-    "APIConnectionTimeoutError", "APITimeoutError", "ReadTimeout", "ReadTimeoutError"
+    "DEADLINE_EXCEEDED",
+    "DeadlineExceeded",
+    "timeout_exceeded",
+    "gateway_timeout",
+    "request_timeout",
+    "APIConnectionTimeoutError",
+    "APITimeoutError",
+    "ReadTimeout",
+    "ReadTimeoutError"
   ],
   Unreachable: [
-    "APIConnectionError", "connection_error", "ConnectionError", "RemoteProtocolError", "ConnectTimeout", "ConnectError",
-    "ReadError", "NetworkError"
+    "APIConnectionError",
+    "connection_error",
+    "ConnectionError",
+    "RemoteProtocolError",
+    "ConnectTimeout",
+    "ConnectError",
+    "ReadError",
+    "NetworkError"
   ],
   Overloaded: ["OverloadedError"],
   ContextOverflowed: ["ContextOverflowError"],
@@ -270,13 +405,11 @@ const families: Group = {
 }
 
 /** A code without its namespace, its case and its separators. */
-export const bare = (code: string): string =>
+const bare = (code: string): string =>
   code.replace(/^.{0,120}#/, "").replace(/:.{0,120}$/, "").replace(/[_\-.\s]/g, "").toLowerCase()
 
-const plain = /^[a-z\d]+$/
-
-/** A code that is known, and whose it is. */
-export interface Known {
+/** What is known of a code. */
+interface Known {
   readonly meaning: Meaning
   readonly source: string
 }
@@ -286,19 +419,47 @@ const index = (all: { readonly [source: string]: Group }): ReadonlyMap<string, K
   for (const [source, group] of Object.entries(all)) {
     for (const [meaning, codes] of Struct.entries(group)) {
       for (const code of codes ?? []) {
-        map.set(code, { meaning, source })
-        map.set(bare(code), { meaning, source })
+        const name = bare(code)
+        if (!map.has(name)) map.set(name, { meaning, source })
       }
     }
   }
   return map
 }
 
-const known = index(groups)
+const documented = index(groups)
 const repeated = index({ "a status family": families })
 
-/** The meaning of a code that some provider documents. */
-export const codeOf = (code: string): Known | undefined => known.get(code) ?? (plain.test(code) ? undefined : known.get(bare(code)))
+/** All that a code says by itself. */
+export interface Reading {
+  /** What its provider documents. */
+  readonly known: Known | undefined
+  /** What it means where no status speaks, if it only repeats a status family. */
+  readonly family: Known | undefined
+  /** What it is by the words in it, if neither. */
+  readonly word: Marker | undefined
+}
 
-/** The meaning of a word that only repeats a status family. */
-export const familyOf = (code: string): Known | undefined => repeated.get(code) ?? repeated.get(bare(code))
+const read = (code: string): Reading => {
+  const name = bare(code)
+  const known = documented.get(name)
+  const family = repeated.get(name)
+  return {
+    known,
+    family,
+    word: known === undefined && family === undefined ? codeWords.find(({ pattern }) => pattern.test(name)) : undefined
+  }
+}
+
+// Providers send the same few codes again and again; one that makes up new ones is read without the memory.
+const MEMORY = 1_024
+const readings = new Map<string, Reading>()
+
+/** Reads a code. */
+export const codeOf = (code: string): Reading => {
+  const before = readings.get(code)
+  if (before !== undefined) return before
+  const reading = read(code)
+  if (readings.size < MEMORY && code.length <= 64) readings.set(code, reading)
+  return reading
+}

@@ -2,6 +2,7 @@ import { NodeInspectSymbol } from "effect/Inspectable"
 import { type Answer, type Answers, unwrap } from "./answers.ts"
 import { eachHeader } from "./headers.ts"
 import { cap, mask } from "./mask.ts"
+import { textOf } from "./peek.ts"
 
 /** An answer as it reached us, which only Diagnosis and Reset may see. */
 export interface Raw {
@@ -26,29 +27,11 @@ const readable =
 
 const requestId = /request-?id$|^cf-ray$/
 
-/** A value as text, or nothing if it has none. */
-const textOf = (body: unknown): string | undefined => {
-  if (typeof body === "string") return body
-  if (body === undefined || body === null) return undefined
-  try {
-    return JSON.stringify(body)
-  } catch {
-    return undefined
-  }
-}
-
 let readRaw: (response: Response) => Raw
 let readAnswers: (response: Response) => Answers
 let transportProse: (leaf: Transport) => Prose
 let terminalProse: (leaf: Terminal) => Prose
 
-/**
- * A provider's answer, over HTTP or inside a stream. Only a redacted view can be read, and it is made at the first
- * reading; the answer itself stays private.
- *
- * @category models
- * @since 0.1.0
- */
 export class Response {
   readonly _tag = "Response"
   /** The HTTP status; a frame has none. */
@@ -149,12 +132,6 @@ export interface Prose {
 
 const shown = ({ detail, logged }: Prose): string => logged === true ? detail : mask(detail, MESSAGE_CAP)
 
-/**
- * The bytes did not arrive: connect, reset, timeout, a body that dropped, a socket that closed abnormally.
- *
- * @category models
- * @since 0.1.0
- */
 export class Transport {
   readonly _tag = "Transport"
   /** `ECONNRESET`, `UND_ERR_SOCKET`, `TimeoutError`, `WS_1006`: what the layer below named, if it named anything. */
@@ -187,13 +164,6 @@ export class Transport {
   }
 }
 
-/**
- * Neither an answer nor a transport fault: a request that was built wrong, a certificate that is not trusted, a breach
- * of contract, text that is corrupt, or a shape that nobody knows.
- *
- * @category models
- * @since 0.1.0
- */
 export class Terminal {
   readonly _tag = "Terminal"
   /** `DEPTH_ZERO_SELF_SIGNED_CERT`, `ERR_INVALID_URL`: what the layer below named, if it named anything. */

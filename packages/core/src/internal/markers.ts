@@ -15,13 +15,13 @@ const marker = (kind: Kind, name: string, pattern: RegExp): Marker => ({ kind, n
 export const throttle = marker(
   "RateLimited",
   "a throttle",
-  /\brate[ _-]?limit(?:s|ed|ing)?[ _-](?:was |is |has been |have been )?(?:exceeded|reached|hit|error|of \d)|\brate[ -]limited\b|exceed(?:ed|s|ing)?\b[^.]{0,60}\brate limit|reached[^.]{0,60}\brate limit|too many (?:concurrent )?requests|(?:request|call)s? (?:was|were|is|are|has been|got|being) throttled|\bthrottling(?:exception|error)\b|exceeded your (?:current|monthly|daily) quota|\bquota (?:has been )?exceeded\b|\bresource ?(?:has been )?exhausted\b|usage limit (?:has been )?(?:reached|exceeded)|(?:hit|reached) (?:your|the) (?:usage|session|weekly|daily|5-hour|request|message) limit/i
+  /\brate[ _-]?limit(?:s|ed|ing)?[ _-](?:was |is |has been |have been )?(?:exceeded|reached|hit|error|of \d)|\brate[ -]limited\b|exceed(?:ed|s|ing)?\b[^.]{0,60}\brate limit|reached[^.]{0,60}\brate limit|too many (?:concurrent )?requests|(?:request|call)s? (?:was|were|is|are|has been|got|being) throttled|\bthrottling(?:exception|error)\b|exceeded your (?:current|monthly|daily) quota|\bquota (?:has been )?exceeded\b|\bresource ?(?:has been )?exhausted\b|usage limit (?:has been )?(?:reached|exceeded)|(?:hit|reached) (?:your|the) (?:[\w-]{1,16} )?limit/i
 )
 
 export const overflow = marker(
   "ContextOverflowed",
   "an overflow",
-  /maximum (?:context|prompt|input|sequence) length|max(?:imum)?[ _](?:model[ _])?(?:context|seq(?:uence)?)[ _]?len|(?:exceed\w*|(?:longer|larger|greater|bigger|more) than|beyond|over|outside|too (?:large|long|big) for)\b[^.]{0,60}\b(?:context (?:length|window|size|limit)|n_ctx\b|max(?:imum)? (?:number of )?(?:input |prompt |context )?tokens(?! per)|token (?:limit|window) (?:of|for) (?:this|the) model|model(?:'s)? (?:maximum )?(?:context|input))|context[ _](?:length|window|size|limit)[^.]{0,40}(?:exceed|overflow|too small)|(?:message|request|conversation|messages|context|question|text)(?: length)? (?:is|are|was|were) too (?:long|large)\b[^.]{0,80}(?:model|token|context|maximum)|(?:prompt|input)s?(?: tokens?| length)? (?:is |are |was |were )?too (?:long|large|many)\b|prompt exceeds max(?:imum)? length|too many (?:input |prompt )?tokens in (?:the )?(?:prompt|request|input)|tokens? count[^.]{0,40}exceeds? the maximum|input tokens? exceeds?|exceeds? (?:the )?(?:max(?:imum)? )?(?:message|input|prompt) tokens?|`inputs` tokens \+ `max_new_tokens`|(?:input|prompt) length should be|length of (?:the )?prompt_tokens|reduce (?:the|your) (?:length|size) of (?:the |your )?(?:messages|prompt|input|context)|size limit exceeded by \d{1,9} tokens|上下文(?:长度|窗口)?[^。]{0,16}(?:超|过长)|(?:输入|提示词?|prompt)[^。]{0,16}(?:过长|超长|超过[^。]{0,16}(?:长度|限制|token))/i
+  /maximum (?:context|prompt|input|sequence) length|max(?:imum)?[ _](?:model[ _])?(?:context|seq(?:uence)?)[ _]?len|(?:exceed\w*|(?:longer|larger|greater|bigger|more) than|beyond|over|outside|too (?:large|long|big) for)\b[^.]{0,60}\b(?:context (?:length|window|size|limit)|n_ctx\b|max(?:imum)? (?:number of )?(?:input |prompt |context )?tokens(?! per)|token (?:limit|window) (?:of|for) (?:this|the) model|model(?:'s)? (?:maximum )?(?:context|input))|context[ _](?:length|window|size|limit)[^.]{0,40}(?:exceed|overflow|too small)|(?:message|request|conversation|messages|context|question|text)(?: length)? (?:is|are|was|were) too (?:long|large)\b[^.]{0,80}(?:model|token|context|maximum)|(?:prompt|input)s?(?: tokens?| length)? (?:is |are |was |were )?too (?:long|large|many)\b|prompt exceeds max(?:imum)? length|too many (?:input |prompt )?tokens in (?:the )?(?:prompt|request|input)|tokens? count[^.]{0,40}exceeds? the maximum|input tokens? exceeds?|exceeds? (?:the )?(?:max(?:imum)? )?(?:message|input|prompt) tokens?|`inputs` tokens \+ `max_new_tokens`|(?:input|prompt) length should be|length of (?:the )?prompt_tokens|context\b[^.]{0,16}\boverflows?\b|larger context length|max(?:imum)? tokens of [\d,]{1,12} exceeded|reduce (?:the|your) (?:length|size) of (?:the |your )?(?:messages|prompt|input|context)|size limit exceeded by \d{1,9} tokens|上下文(?:长度|窗口)?[^。]{0,16}(?:超|过长)|(?:输入|提示词?|prompt)[^。]{0,16}(?:过长|超长|超过[^。]{0,16}(?:长度|限制|token))/i
 )
 
 export const purse = marker(
@@ -55,7 +55,7 @@ const malformed = marker(
 
 /** A pool that a plan, a day, a week or a month grants, as prose and ids name it. */
 export const allowance =
-  /(?:per|by)[ _-]?(?:day|week|month)(?![a-z])|per(?:day|week|month)(?=per|[A-Z_-]|$)|\/ ?(?:day|week|month)\b|\b(?:daily|weekly|monthly)\b|\b(?:TPD|RPD)\b|\ba (?:day|week|month)\b|\b\d{1,2}[ -]?(?:hour|hr|h)s? (?:usage |session |rolling )?(?:limit|window|quota)|(?:plan|usage|subscription|session) limit (?:has been )?(?:reached|exceeded)|(?:reached|hit|exceeded)[^.]{0,24}\b(?:usage|session|plan|subscription) limit|free[- ]tier (?:limit|quota) (?:reached|exceeded|exhausted)|individual quota|upgrade your (?:plan|subscription)|try again (?:tomorrow|next (?:week|month))|每(?:天|日|周|月)|小时的?使用上限|(?:日|周|月)(?:限额|配额|额度)/i
+  /(?:per|by)[ _-]?(?:day|week|month)(?![a-z])|per(?:day|week|month)(?=per|[A-Z_-]|$)|\/ ?(?:day|week|month)\b|\b(?:daily|weekly|monthly)\b|\b(?:TPD|RPD)\b|\ba (?:day|week|month)\b|\b\d{1,2}[ -]?(?:hour|hr|h)s? (?:usage |session |rolling )?(?:limit|window|quota)|(?:plan|usage|subscription|session) limit (?:has been )?(?:reached|exceeded)|(?:reached|hit|exceeded)[^.]{0,24}\b(?:usage|session|plan|subscription) limit|(?:hit|reached) your limit\b|free[- ]tier (?:limit|quota) (?:reached|exceeded|exhausted)|individual quota|upgrade your (?:plan|subscription)|try again (?:tomorrow|next (?:week|month))|每(?:天|日|周|月)|小时的?使用上限|(?:日|周|月)(?:限额|配额|额度)/i
 
 /** The numbers of a throttle that states a limit and the size of the request: `Limit 6000, Used 1, Requested 6294`. */
 export const stated =
@@ -101,22 +101,28 @@ export const prose: ReadonlyArray<Marker> = [
     "an abort",
     /^(?:error: |aborterror: )?(?:the |this )?(?:request|operation|user|call|fetch)?(?: was| is)? ?(?:aborted|cancell?ed)(?: a request| by (?:the )?(?:user|caller|client))?\.?$/im
   ),
-  overload,
   marker(
-    "StreamCut",
-    "a stream without its end",
-    /stream (?:was |has been |is )?(?:disconnected|closed|ended|terminated|interrupted|finished|stopped|cut(?: off)?)\b[^.]{0,40}(?:before|without|prematurely|unexpectedly|early)|(?:ended|closed|finished|terminated) (?:before|without)[^.]{0,40}(?:message_stop|completed|finish[_ ]reason|\[done\]|done|terminal|completion|final)|(?:incomplete|truncated|unterminated) (?:stream|response stream|sse)|missing (?:finish[_ ]reason|message_stop|\[done\])|no finish[_ ]reason/i
+    "Unreachable",
+    "an abnormal close",
+    /\bclosed?(?: with)?(?: code)?[:= ]{1,2}\(?(?:1006|101[1-4])\b/i
   ),
+  overload,
   marker(
     "Unavailable",
     "a provider's failure",
     /finish[_ ]?reason:? ?["']?error|internal (?:server )?error|service (?:is )?(?:temporarily |currently )?unavailable|temporarily unavailable|bad gateway|gateway time-?out|server had an error|upstream (?:connect )?(?:error|request failed|failed)|an? (?:unexpected |unknown )?error (?:was encountered|occurred) (?:while|during) (?:running the model|processing|generation|inference)|unexpected error during processing|loading model|model is (?:currently )?loading/i
   ),
+  connecting,
   timeout,
   marker(
     "Unreachable",
     "a broken connection",
     /socket hang up|other side closed|premature close|connection (?:was |has been |is )?(?:reset|refused|closed|aborted|lost|dropped|interrupted|terminated|timed out|error)|network (?:error|connection was lost|is unreachable|changed|socket disconnected)|server disconnected|(?:peer|server) closed (?:the )?connection|incomplete (?:chunked )?read|error sending request|error (?:reading|decoding) (?:a |the )?(?:body|response body)|unable to connect|failed to (?:fetch|connect)|could not connect|load failed|fetch failed|^terminated$|socket (?:was |connection was )?closed|broken pipe|unexpected (?:eof|end of file)|getaddrinfo|(?:name|dns) (?:resolution|lookup) fail|\b(?:ECONNRESET|ECONNREFUSED|ECONNABORTED|ENOTFOUND|EAI_AGAIN|EPIPE|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|UND_ERR_SOCKET|UND_ERR_CONNECT_TIMEOUT)\b|websocket[^.]{0,24}(?:closed|disconnected)|goaway/im
+  ),
+  marker(
+    "StreamCut",
+    "a stream without its end",
+    /stream (?:was |has been |is )?(?:disconnected|closed|ended|terminated|interrupted|finished|stopped|cut(?: off)?)\b[^.]{0,40}(?:before|without|prematurely|unexpectedly|early)|(?:ended|closed|finished|terminated) (?:before|without)[^.]{0,40}(?:message_stop|completed|finish[_ ]reason|\[done\]|done|terminal|completion|final)|(?:incomplete|truncated|unterminated) (?:stream|response stream|sse)|missing (?:finish[_ ]reason|message_stop|\[done\])|no finish[_ ]reason/i
   )
 ]
 
@@ -131,7 +137,11 @@ export const codeWords: ReadonlyArray<Marker> = [
     "a purse in its name",
     /billing|insufficient(?:\w{0,12})(?:credit|balance|fund|quota)|(?:credit|balance|fund)s?(?:exhausted|depleted|error|limit|exceeded|required|toolow|notenough|insufficient)|(?:no|outof|notenough)(?:credit|balance|fund)|payment|spend(?:ing)?(?:limit|cap)|budget(?:exceeded|exhausted|limit)|arrear|overdue/
   ),
-  marker("ContextOverflowed", "an overflow in its name", /context(?:length|window|size|limit|overflow)|(?:prompt|input|message)s?toolong|(?:prompt|input)tokens?exceeded/),
+  marker(
+    "ContextOverflowed",
+    "an overflow in its name",
+    /context(?:length|window|size|limit|overflow)|(?:prompt|input|message)s?toolong|(?:prompt|input)tokens?exceeded/
+  ),
   marker(
     "ContentRefused",
     "a content policy in its name",
@@ -140,10 +150,22 @@ export const codeWords: ReadonlyArray<Marker> = [
   marker(
     "CredentialRejected",
     "a credential in its name",
-    /apikey|authentication(?:error|failed|required)|unauthori[sz]ed|accessdenied|^forbidden|invalidcredential|credentials?(?:invalid|expired|rejected)|invalidtoken|expiredtoken|tokenexpired|tokeninvalid|permissiondenied/
+    /apikey|authentication(?:error|failed|required)|unauthori[sz]ed|accessdenied|^forbidden|invalidcredential|credentials?(?:invalid|expired|rejected)|invalidtoken|expiredtoken|tokenexpired|tokeninvalid|permission(?:denied|error)/
   ),
-  marker("Overloaded", "an overload in its name", /overload|(?:no|out|over|at|tier|model|insufficient)\w{0,8}capacity|capacity(?:exceeded|exhausted)|(?:engine|server|model|system)(?:is)?busy/),
-  marker("RateLimited", "a throttle in its name", /ratelimit|throttl|toomanyrequest|concurrencylimit|toomanyconcurrent|usagelimit|requestlimitexceeded|(?:rpm|tpm|rpd|tpd)(?:limit|exceeded)/),
+  marker(
+    "Overloaded",
+    "an overload in its name",
+    /overload|(?:no|out|over|at|tier|model|insufficient)\w{0,8}capacity|capacity(?:exceeded|exhausted)|(?:engine|server|model|system)(?:is)?busy/
+  ),
+  marker(
+    "RateLimited",
+    "a throttle in its name",
+    /ratelimit|throttl|toomanyrequest|concurrencylimit|toomanyconcurrent|usagelimit|requestlimitexceeded|(?:rpm|tpm|rpd|tpd)(?:limit|exceeded)/
+  ),
   marker("TimedOut", "a timeout in its name", /timeout|timedout|deadlineexceeded/),
-  marker("Unavailable", "a provider's failure in its name", /unavailable|internal(?:server)?error|servererror|upstream|badgateway|notready/)
+  marker(
+    "Unavailable",
+    "a provider's failure in its name",
+    /unavailable|internal(?:server)?error|servererror|upstream|badgateway|notready/
+  )
 ]

@@ -1,8 +1,8 @@
 /** What stands where a secret stood. */
-export const MASKED = "[masked]"
+const MASKED = "[masked]"
 
 /** How many characters of a provider's text can be read. */
-export const TEXT_CAP = 16_384
+const TEXT_CAP = 16_384
 
 const word = "A-Za-z0-9"
 
@@ -13,7 +13,10 @@ const passes: ReadonlyArray<readonly [RegExp, string]> = [
   // Authorization values
   [/\b(bearer|basic)(\s+)(?!\[masked\])(?:"[^"]{0,4096}"?|[^\s"',;}\]]{4,4096})/gi, `$1$2${MASKED}`],
   // cookies, to the end of the value
-  [/((?:set-)?cookie["']?\s{0,4}[:=]\s{0,4})(?:"(?:[^"\\]|\\.){0,8192}"?|'[^']{0,8192}'?|[^\n"'}]{1,8192})/gi, `$1${MASKED}`],
+  [
+    /((?:set-)?cookie["']?\s{0,4}[:=]\s{0,4})(?:"(?:[^"\\]|\\.){0,8192}"?|'[^']{0,8192}'?|[^\n"'}]{1,8192})/gi,
+    `$1${MASKED}`
+  ],
   // named secrets, in queries, headers, JSON and prose
   [
     /((?:["'?&;,\s{(]|^)(?:[\w-]{0,24}[-_])?(?:key|api[-_ ]?keys?|apikey|authorization|secret|password|passwd|pwd|token|credential|signature|sig|org(?:anization|anisation)?(?:[-_ ]?id)?|(?:project|account|tenant|workspace|user|customer)[-_ ]?id)(?: provided)?["']?\s{0,4}[:=]\s{0,4})(?!\[masked\])(?:\\?"(?:[^"\\]|\\.){1,4096}"?|'[^']{1,4096}'?|(?!(?:bearer|basic)\s)[^\s"'&,;})\]]{1,4096})/gi,

@@ -32,3 +32,18 @@ export const keysOf = (u: object): ReadonlyArray<string> => {
     return []
   }
 }
+
+/** A number, or a text that is one; NaN for anything else. */
+export const numberOf = (u: unknown): number =>
+  typeof u === "number" ? u : typeof u === "string" ? Number(u) : Number.NaN
+
+/** A value as text, or nothing if it has none. */
+export const textOf = (u: unknown): string | undefined => {
+  if (typeof u === "string") return u
+  if (u === undefined || u === null) return undefined
+  try {
+    return JSON.stringify(u)
+  } catch {
+    return undefined
+  }
+}

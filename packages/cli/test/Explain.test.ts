@@ -1,0 +1,205 @@
+import { assert, describe, it } from "@effect/vitest"
+import { execFileSync, spawn, spawnSync } from "node:child_process"
+import { readdirSync, readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+
+const bin = fileURLToPath(new URL("../dist/bin.js", import.meta.url))
+const examples = fileURLToPath(new URL("../examples", import.meta.url))
+const corpus = fileURLToPath(new URL("../../core/test/corpus/faults.jsonl", import.meta.url))
+
+const run = (args: ReadonlyArray<string>, input = "") => {
+  const { status, stderr, stdout } = spawnSync(process.execPath, [bin, ...args], { input, encoding: "utf8" })
+  return { status, stderr, stdout }
+}
+
+const tag = (args: ReadonlyArray<string>, input = ""): string | null => {
+  const { status, stdout } = run(["explain", "--json", ...args], input)
+  assert.strictEqual(status, 0)
+  return JSON.parse(stdout).tag
+}
+
+describe("recourse explain", () => {
+  const inputs: ReadonlyArray<
+    readonly [form: string, wanted: string | null, input: string, ...args: ReadonlyArray<string>]
+  > = [
+    [
+      "an answer as curl -i prints it",
+      "Overloaded",
+      "HTTP/1.1 100 Continue\r\n\r\nHTTP/2 529 \r\ncontent-type: application/json\r\n\r\n{\"error\":{}}"
+    ],
+    [
+      "a saved response as JSON",
+      "RateLimited",
+      "{\"status\":429,\"headers\":{\"retry-after\":\"3\"},\"body\":{\"error\":{}}}"
+    ],
+    ["a body and its status", "Unavailable", "{\"error\":{\"message\":\"x\"}}", "--status", "503"],
+    ["an empty body and its status", "RateLimited", "", "--status", "429"],
+    ["a body alone, read as a frame", "Overloaded", "{\"error\":{\"type\":\"overloaded_error\"}}"],
+    [
+      "a thrown error as JSON",
+      "Unreachable",
+      "{\"name\":\"TypeError\",\"message\":\"fetch failed\",\"cause\":{\"code\":\"ECONNRESET\"}}"
+    ],
+    ["the text of a thrown error", "Unreachable", "Error: socket hang up"],
+    [
+      "a row",
+      "TimedOut",
+      "{\"id\":\"a\",\"received\":\"2026-01-10T10:00:00Z\",\"source\":{\"kind\":\"response\",\"status\":408}}"
+    ],
+    [
+      "an event stream with an error",
+      "Overloaded",
+      "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n"
+    ],
+    ["an event stream that broke off", "StreamCut", "data: {\"choices\":[{\"delta\":{},\"finish_reason\":null}]}\n\n"],
+    [
+      "an event stream that failed with a stop reason",
+      "GenerationMalformed",
+      "data: {\"candidates\":[{\"finishReason\":\"MALFORMED_FUNCTION_CALL\"}]}\n\n"
+    ],
+    [
+      "a whole event stream",
+      null,
+      "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+    ],
+    ["an event stream after a head", "StreamCut", "HTTP/1.1 200 OK\n\ndata: {\"choices\":[]}\n\n"],
+    ["a good answer", null, "HTTP/1.1 200 OK\n\n{\"choices\":[{\"finish_reason\":\"length\"}]}"],
+    ["a form that was named", "Unrecognized", "{\"name\":\"x\",\"message\":\"y\"}", "--as", "thrown"]
+  ]
+  for (const [form, wanted, input, ...args] of inputs) {
+    it(`reads ${form} as ${wanted ?? "no fault"}`, () => {
+      assert.strictEqual(tag(args, input), wanted)
+    })
+  }
+
+  it("takes options on either side of the files, and several files", () => {
+    const { status, stdout } = run([
+      "explain",
+      `${examples}/socket-reset.json`,
+      "--policy",
+      "brisk",
+      `${examples}/gateway-502.http`
+    ])
+    assert.strictEqual(status, 0)
+    assert.include(stdout, "socket-reset.json")
+    assert.include(stdout, "an HTML page titled \"502 Bad Gateway\"")
+    assert.include(stdout, "backing off from 750ms to 8s")
+  })
+
+  it("prints the readout, the remedy, the reset and every convention that it read or refused", () => {
+    const { stdout } = run(["explain", `${examples}/openai-429-minute.http`])
+    for (
+      const text of [
+        "RateLimited",
+        "rate_limit_exceeded",
+        "retry after 20s",
+        "x-ratelimit-reset-requests 20s: names a reset",
+        "x-ratelimit-reset-tokens 165ms: the window has something left",
+        "in 19s"
+      ]
+    ) {
+      assert.include(stdout.replace(/in (?:19|20)s/, "in 19s"), text)
+    }
+    assert.notInclude(stdout, "\u001b")
+    assert.notInclude(stdout, "org-Ab3dE6gH")
+  })
+
+  it("counts from --received, else from the date header", () => {
+    const dated = "HTTP/1.1 429 x\ndate: Sat, 10 Jan 2026 10:00:00 GMT\nretry-after: 5\n\n"
+    const at = (...args: ReadonlyArray<string>) =>
+      JSON.parse(run(["explain", "--json", ...args], dated).stdout).resetsAt
+    assert.strictEqual(at(), "2026-01-10T10:00:05.000Z")
+    assert.strictEqual(at("--received", "2026-02-01T00:00:00Z"), "2026-02-01T00:00:05.000Z")
+  })
+
+  const wrong: ReadonlyArray<readonly [why: string, args: ReadonlyArray<string>, input: string, mend: RegExp]> = [
+    ["no such file", ["explain", "nowhere.json"], "", /^nowhere\.json: no such file\n$/],
+    ["nothing at all", ["explain"], "", /empty.*--status/],
+    ["half of a row", ["explain", "--as", "row"], "{\"id\":", /not JSON/],
+    [
+      "a row of no known kind",
+      ["explain"],
+      "{\"received\":\"2026-01-10T10:00:00Z\",\"source\":{\"kind\":\"rumour\"}}",
+      /source\.kind: /
+    ],
+    [
+      "a row without an instant",
+      ["explain"],
+      "{\"received\":\"soon\",\"source\":{\"kind\":\"response\"}}",
+      /received: /
+    ],
+    ["a response without a status line", ["explain", "--as", "response"], "retry-after: 3\n\n", /status line/]
+  ]
+  it.each(wrong)("ends with status 2 and one line: %s", (_, args, input, mend) => {
+    const { status, stderr, stdout } = run(args, input)
+    assert.strictEqual(status, 2)
+    assert.strictEqual(stdout, "")
+    assert.match(stderr, mend)
+    assert.strictEqual(stderr.trim().split("\n").length, 1)
+  })
+
+  it("an option that is none ends with status 2", () => {
+    assert.strictEqual(run(["explain", "--policy", "hasty", "x"]).status, 2)
+    assert.strictEqual(run(["explain", "--status", "9000", "x"]).status, 2)
+  })
+})
+
+describe("recourse explain --jsonl", () => {
+  it("answers every row in order, and a bad line in its place", () => {
+    const rows = readFileSync(corpus, "utf8").trim().split("\n").slice(0, 5)
+    const { status, stdout } = run(
+      ["explain", "--jsonl"],
+      [rows[0], "{oops", "{\"id\":\"odd\"}", ...rows.slice(1)].join("\n")
+    )
+    const answers = stdout.trim().split("\n").map((line) => JSON.parse(line))
+    assert.strictEqual(status, 2)
+    assert.deepStrictEqual(
+      answers.map(({ id }) => id),
+      [JSON.parse(rows[0] ?? "").id, null, "odd", ...rows.slice(1).map((row) => JSON.parse(row).id)]
+    )
+    assert.isString(answers[1].error)
+    assert.isString(answers[2].error)
+    assert.deepStrictEqual(Object.keys(answers[0]), [
+      "id",
+      "tag",
+      "remedy",
+      "tier",
+      "limit",
+      "resetsAt",
+      "waitMs",
+      "because"
+    ])
+  })
+
+  it("reads 100,000 rows in a heap that could not hold them", async () => {
+    const rows = readFileSync(corpus, "utf8")
+    const count = rows.trim().split("\n").length
+    const child = spawn(process.execPath, ["--max-old-space-size=48", bin, "explain", "--jsonl"], {
+      stdio: ["pipe", "pipe", "inherit"]
+    })
+    const times = Math.ceil(100_000 / count)
+    const written = (async () => {
+      for (let i = 0; i < times; i++) {
+        if (!child.stdin.write(rows)) await new Promise((resolve) => child.stdin.once("drain", resolve))
+      }
+      child.stdin.end()
+    })()
+    let lines = 0
+    for await (const chunk of child.stdout) for (const byte of chunk) if (byte === 10) lines++
+    await written
+    const status = await new Promise((resolve) =>
+      child.exitCode === null ? child.once("exit", resolve) : resolve(child.exitCode)
+    )
+    assert.strictEqual(status, 0)
+    assert.strictEqual(lines, times * count)
+    assert.isAbove(rows.length * times, 48 * 1_024 * 1_024)
+  }, 120_000)
+})
+
+describe("recourse alone", () => {
+  it("prints a tour that shows every example", () => {
+    const tour = execFileSync(process.execPath, [bin], { encoding: "utf8" })
+    assert.include(tour, "npm start -- explain")
+    assert.strictEqual(readdirSync(examples).length, tour.split("├").length - 1)
+  })
+})
