@@ -9,7 +9,7 @@
 import * as DateTime from "effect/DateTime"
 import * as Evidence from "./Evidence.ts"
 import * as Fault from "./Fault.ts"
-import type { Answer, Answers } from "./internal/answers.ts"
+import { type Answer, type Answers, exceptionIn } from "./internal/answers.ts"
 import { chain } from "./internal/chain.ts"
 import { codeOf, type Meaning } from "./internal/codes.ts"
 import { eachHeader } from "./internal/headers.ts"
@@ -68,7 +68,7 @@ const fromCodes = (codes: ReadonlyArray<string>, own: Options["codes"]): Decisio
     if (own !== undefined) {
       const raw = code.replace(/^\w{1,16} (?=\d)/, "")
       const taught = Object.hasOwn(own, raw) ? own[raw] : undefined
-      if (taught !== undefined) return decision(taught, "code", mask(raw, 128), "a code of yours", true)
+      if (taught !== undefined) return decision(taught, "code", raw, "a code of yours", true)
     }
     const { known } = codeOf(code)
     if (known === undefined) continue
@@ -88,7 +88,7 @@ const fromCodeWords = (codes: ReadonlyArray<string>, status: number | undefined)
       (status >= 500 || status === 429 || status === 408
         ? word.kind === "Overloaded" || (word.kind === "QuotaExhausted" && status === 429)
         : !Fault.isRetryable(word.kind))
-    if (speaks) return decision(word.kind, "code", mask(code, 128), word.name)
+    if (speaks) return decision(word.kind, "code", code, word.name)
   }
   return undefined
 }
@@ -164,18 +164,31 @@ const proseOfAnswers = (answers: Answers): string => {
 const matched = (marker: Markers.Marker, prose: string): string | undefined => marker.pattern.exec(prose)?.[0]
 
 const fromMarker = (marker: Markers.Marker, found: string): Decision =>
-  decision(marker.kind, "text", mask(found, 200), `a phrase for ${marker.name}`)
+  decision(marker.kind, "text", found, `a phrase for ${marker.name}`)
 
-/** What prose alone says, where nothing typed does. */
-const fromProse = (prose: string): Decision | undefined => {
+/** What prose alone says, where nothing typed does; with the status that it states, if it states one. */
+const fromProse = (
+  prose: string,
+  exceptions: ReadonlyArray<string>
+): { readonly decided: Decision; readonly status: number | undefined } | undefined => {
   if (prose === "") return undefined
   const status = Markers.statusInProse.exec(prose)?.[1]
   if (status !== undefined) {
-    return decision(kindOfStatus(Number(status)), "text", status, "a status that the text states")
+    return {
+      decided: decision(kindOfStatus(Number(status)), "text", status, "a status that the text states"),
+      status: Number(status)
+    }
   }
-  for (const marker of Markers.prose) {
-    const found = matched(marker, prose)
-    if (found !== undefined) return fromMarker(marker, found)
+  const decided = fromException(exceptions) ?? firstOf(prose, Markers.prose)
+  return decided === undefined ? undefined : { decided, status: undefined }
+}
+
+/** What the exception is that a sentence begins with. */
+const fromException = (exceptions: ReadonlyArray<string>): Decision | undefined => {
+  for (const exception of exceptions) {
+    const { family, known } = codeOf(exception)
+    const found = known ?? family
+    if (found !== undefined) return decision(found.meaning, "text", exception, "an exception that the text names")
   }
   return undefined
 }
@@ -195,25 +208,38 @@ const overflowIn = (prose: string): Decision | undefined =>
 const figure = (text: string | undefined): number => Number(text?.includes(",") ? text.replaceAll(",", "") : text)
 
 /** The numbers of a throttle, looked for only around the word that they cannot do without. */
-const statedIn = (prose: string): ReadonlyArray<string> | null => {
-  const at = prose.indexOf("equested")
-  return at < 0 ? null : Markers.stated.exec(prose.slice(Math.max(0, at - 96), at + 48))
+const statedIn = (prose: string): ReadonlyArray<string> | undefined => {
+  for (let at = prose.indexOf("equested"); at >= 0; at = prose.indexOf("equested", at + 8)) {
+    const found = Markers.stated.exec(prose.slice(Math.max(0, at - 96), at + 48))
+    if (found !== null) return found
+  }
+  return undefined
 }
 
+/** A decision that surfaces; prose never makes a retry of what something typed surfaces. */
+const surfacing = (decided: Decision | undefined): Decision | undefined =>
+  decided === undefined || Fault.isRetryable(kindOf(decided.meaning)) ? undefined : decided
+
 /** What prose may make of a decision that something typed has made. */
-const refined = (decided: Decision, status: number | undefined, prose: string): Decision => {
+const refined = (
+  decided: Decision,
+  status: number | undefined,
+  prose: string,
+  exceptions: ReadonlyArray<string>
+): Decision => {
   const kind = kindOf(decided.meaning)
   switch (kind) {
     case "RateLimited": {
       const [whole, limit, requested] = statedIn(prose) ?? []
       return whole !== undefined && figure(limit) > 0 && figure(requested) > figure(limit)
-        ? decision("RequestRejected", "text", mask(whole, 200), "a request larger than the limit that refuses it")
+        ? decision("RequestRejected", "text", whole, "a request larger than the limit that refuses it")
         : decided
     }
     case "RequestRejected":
       return (decided.firm || (status !== undefined && status >= 500)
         ? undefined
-        : overflowIn(prose) ?? firstOf(prose, [Markers.purse, Markers.credential, Markers.refusal])) ?? decided
+        : overflowIn(prose) ?? firstOf(prose, [Markers.purse, Markers.credential, Markers.refusal]) ??
+          surfacing(fromException(exceptions))) ?? decided
     case "CredentialRejected":
       return (decided.firm ? undefined : overflowIn(prose) ?? firstOf(prose, [Markers.purse, Markers.refusal])) ??
         decided
@@ -282,11 +308,13 @@ const fromResponseLeaf = (response: Evidence.Response, own: Options["codes"]): D
   if (found === undefined && end?._tag === "Failed") {
     found = decision("Unavailable", "stop reason", end.reason, "the provider ended the answer with an error")
   }
-  found ??= fromProse(prose)
+  const exceptions = list.flatMap(({ exception }) => exception === undefined ? [] : [exception])
+  const said = found === undefined ? fromProse(prose, exceptions) : undefined
+  found ??= said?.decided
   if (found === undefined && cut) {
     found = decision("StreamCut", "frames", "none of them ends the stream", "the bytes ended before the protocol did")
   }
-  found = found === undefined ? undefined : refined(found, status, prose)
+  found = found === undefined ? undefined : refined(found, status ?? said?.status, prose, exceptions)
   if (
     good && !framed &&
     (found === undefined || kindOf(found.meaning) !== "GenerationMalformed" && Fault.isRetryable(kindOf(found.meaning)))
@@ -323,7 +351,7 @@ const clocks = {
 
 const proseOfLeaf = (leaf: Evidence.Evidence): string => leaf._tag === "Response" ? "" : proseOf(leaf).text
 
-const fromProseLeaf = (leaf: Evidence.Transport | Evidence.Terminal): Decision => {
+const fromProseLeaf = (leaf: Evidence.Transport | Evidence.Terminal, own: Options["codes"]): Decision => {
   const { names, text } = proseOf(leaf)
   if (leaf.code !== undefined) {
     const found = verdict(leaf.code) ?? "terminal"
@@ -331,16 +359,21 @@ const fromProseLeaf = (leaf: Evidence.Transport | Evidence.Terminal): Decision =
     return firstOf(text, clocks[found]) ??
       decision(transportKinds[found], "code", leaf.code, "the transport's own code", true)
   }
+  const exceptions = text.split("\n").flatMap((line) => exceptionIn(line) ?? [])
+  const said = fromProse(text, exceptions)
+  const spoken = said === undefined ? undefined : refined(said.decided, said.status, text, exceptions)
   if (leaf._tag === "Transport") {
-    const said = fromProse(text)
-    return said !== undefined &&
-        (said.meaning === "TimedOut" || said.meaning === "Aborted" || said.meaning === "Unrecognized")
-      ? said
+    return spoken !== undefined && ["TimedOut", "Aborted", "Unrecognized"].includes(spoken.meaning)
+      ? spoken
       : decision("Unreachable", "transport", "no code", "the bytes did not arrive")
   }
-  return fromCodes(names, undefined) ?? fromFamilies(names) ?? fromProse(text) ??
+  const distinct = names.filter((name) => !engineNames.has(name))
+  return fromCodes(distinct, own) ?? fromFamilies(distinct) ?? spoken ??
     unrecognized("text", "no known phrase", "nothing typed or written that is known")
 }
+
+/** Names that an engine gives to errors of its own. */
+const engineNames = new Set(["InternalError", "SystemError"])
 
 // --- the fault ---------------------------------------------------------------------------------------------------------
 
@@ -381,7 +414,8 @@ class Diagnosed implements Fault.LimitFields {
   }
 
   get because(): ReadonlyArray<Because> {
-    return [this.#decided.because, ...this.#reading.claims.map(claimed)]
+    const { field, rule, value } = this.#decided.because
+    return [{ field, value: mask(value, 200), rule }, ...this.#reading.claims.map(claimed)]
   }
 
   get limit(): "rate" | "allowance" {
@@ -402,7 +436,7 @@ class Diagnosed implements Fault.LimitFields {
 }
 
 const make = (evidence: Evidence.Evidence, options: Options, attempts: number): Fault.Fault => {
-  const decided = evidence._tag === "Response" ? fromResponseLeaf(evidence, options.codes) : fromProseLeaf(evidence)
+  const decided = evidence._tag === "Response" ? fromResponseLeaf(evidence, options.codes) : fromProseLeaf(evidence, options.codes)
   const fields = new Diagnosed(evidence, millisOf(options.received), decided, attempts)
   const kind = kindOf(decided.meaning)
   return kind === "RateLimited" ? new Fault.RateLimited(fields) : new Fault.plain[kind](fields)

@@ -9,7 +9,7 @@
 import * as Schema from "effect/Schema"
 import { chain, isError } from "./internal/chain.ts"
 import { codeOf } from "./internal/codes.ts"
-import { answersOf, rawOf, Response, Terminal, Transport } from "./internal/leaves.ts"
+import { answersOf, Response, Terminal, Transport } from "./internal/leaves.ts"
 import { isList, isRecord, peek } from "./internal/peek.ts"
 import { verdict } from "./internal/transport.ts"
 
@@ -90,7 +90,7 @@ const bodyOf = (body: unknown): unknown => {
  */
 export const fromResponse = (response: ResponseInput): Response =>
   new Response({
-    status: response.status,
+    status: Number.isInteger(response.status) ? response.status : undefined,
     headers: response.headers,
     body: bodyOf(response.body),
     origin: "http"
@@ -143,7 +143,7 @@ const statusOf = (node: unknown): number | undefined =>
 /** The answer that one object of a chain carries, and how much it says. */
 const answerOf = (
   node: unknown
-): { readonly response: Response; readonly says: "status" | "code" | "words" | "2xx" | "nothing" } | undefined => {
+): { readonly response: Response; readonly says: "status" | "code" | "quote" | "words" | "2xx" | "nothing" } | undefined => {
   const status = statusOf(node)
   const from = peek(node, "response")
   const message = typeof node === "string" ? node : text(peek(node, "message"))
@@ -160,7 +160,7 @@ const answerOf = (
   for (const key of ["code", "type", "errorCode", "lc_error_code"]) {
     const code = text(peek(node, key))
     if (
-      code !== undefined && (status !== undefined || /^[A-Za-z]+(?:_[A-Za-z0-9]+)+$/.test(code)) &&
+      code !== undefined && !code.startsWith("ERR_") && (status !== undefined || /^[A-Za-z]+(?:_[A-Za-z0-9]+)+$/.test(code)) &&
       verdict(code) === undefined
     ) {
       codes.push(code)
@@ -177,13 +177,18 @@ const answerOf = (
       peek(peek(node, "$response"), "headers"),
     body: own ?? message,
     origin: "thrown",
-    carrier: { codes, status: undefined, texts: own === undefined || message === undefined ? [] : [message] }
+    carrier: {
+      codes,
+      status: undefined,
+      texts: own === undefined || message === undefined ? [] : [message],
+      exception: undefined
+    }
   })
-  if (status !== undefined) return { response, says: status >= 300 ? "status" : own === undefined ? "nothing" : "2xx" }
+  if (status !== undefined && status >= 300) return { response, says: "status" }
   const { list } = answersOf(response)
-  if (list.some((answer) => answer.status !== undefined || answer.codes.some(isKnown))) {
-    return { response, says: "code" }
-  }
+  const known = list.some((answer) => answer.status !== undefined || answer.codes.some(isKnown))
+  if (status !== undefined) return { response, says: known ? "2xx" : "nothing" }
+  if (known) return { response, says: own === undefined ? "quote" : "code" }
   return list.some((answer) => answer.codes.length > 0) || (own !== undefined && response.message !== undefined)
     ? { response, says: "words" }
     : undefined
@@ -232,7 +237,8 @@ const generic =
 /**
  * The evidence of anything that was thrown, and how many attempts its maker says to have made. The chain is walked
  * through causes, aggregates and Effect's own failures: an answer with a status speaks before a transport fault, a
- * transport fault before an answer without one, and the innermost of its kind before those that wrap it.
+ * transport fault before an answer without one, and the innermost that states a known code or status before those that
+ * wrap it.
  *
  * @category constructors
  * @since 0.1.0
@@ -253,7 +259,8 @@ export const fromUnknown = (thrown: unknown): { readonly evidence: Evidence; rea
   for (const node of nodes) {
     const answer = answerOf(node)
     if (answer?.says === "status") stated = answer.response
-    else if (answer?.says === "code") coded = answer.response
+    else if (answer?.says === "code" && stated !== undefined) stated = answer.response
+    else if (answer?.says === "code" || answer?.says === "quote") coded = answer.response
     else if (answer?.says === "words") worded ??= answer.response
     else if (answer?.says === "2xx") success = answer.response
     else if (answer?.says === "nothing") hollow = answer.response
@@ -301,6 +308,7 @@ export const Wire = Schema.Union(
     origin: Schema.Literal("http", "frame", "thrown"),
     headers: Schema.Record({ key: Schema.String, value: Schema.String }),
     message: Schema.optionalWith(Schema.String, { exact: true }),
+    page: Schema.optionalWith(Schema.String, { exact: true }),
     text: Schema.optionalWith(Schema.String, { exact: true })
   }),
   Schema.TaggedStruct("Transport", {
@@ -332,10 +340,11 @@ export const toWire = (evidence: Evidence): Wire => {
     case "Response":
       return {
         _tag: "Response",
-        origin: rawOf(evidence).origin,
+        origin: evidence.origin,
         headers: evidence.headers,
         ...(evidence.status === undefined ? {} : { status: evidence.status }),
         ...(evidence.message === undefined ? {} : { message: evidence.message }),
+        ...(evidence.page === undefined ? {} : { page: evidence.page }),
         ...(evidence.text === undefined ? {} : { text: evidence.text })
       }
     case "Transport":
@@ -367,7 +376,7 @@ export const fromWire = (wire: Wire): Evidence => {
         headers: wire.headers,
         body: wire.text,
         origin: wire.origin,
-        logged: { message: wire.message }
+        logged: { message: wire.message, page: wire.page }
       })
     case "Transport":
       return new Transport({ detail: wire.detail, text: wire.detail, names: [], logged: true }, wire.code)

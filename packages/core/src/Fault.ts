@@ -76,9 +76,10 @@ abstract class Base<Tag extends Readout.Kind, F extends Fields = Fields> extends
   constructor(fields: F) {
     // capturing a stack costs five times as much as the rest of a diagnosis, and a provider's refusal has no use for it
     const limit = Error.stackTraceLimit
-    Error.stackTraceLimit = 0
+    const bare = typeof limit === "number" && !Object.isFrozen(Error)
+    if (bare) Error.stackTraceLimit = 0
     super()
-    Error.stackTraceLimit = limit
+    if (bare) Error.stackTraceLimit = limit
     this.#fields = fields
   }
 
@@ -385,7 +386,9 @@ export type Retryable = { [Tag in keyof typeof worth]: (typeof worth)[Tag] exten
  * @category guards
  * @since 0.1.0
  */
-export const isRetryable = (tag: Fault["_tag"]): tag is Retryable => worth[tag] === "retry"
+export const isRetryable = (tag: string): tag is Retryable => retryable.has(tag)
+
+const retryable: ReadonlySet<string> = new Set(Object.entries(worth).flatMap(([tag, worth]) => worth === "retry" ? [tag] : []))
 
 /**
  * The class of every tag but `RateLimited`, which has fields of its own.
@@ -425,15 +428,17 @@ export const isFault = (u: unknown): u is Fault => {
 }
 
 /**
- * The same fault with another count of attempts.
+ * The same fault with another count of attempts. It keeps its type.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const withAttempts = (fault: Fault, attempts: number): Fault =>
-  fault._tag === "RateLimited"
+export function withAttempts<F extends Fault>(fault: F, attempts: number): F
+export function withAttempts(fault: Fault, attempts: number): Fault {
+  return fault._tag === "RateLimited"
     ? new RateLimited({ ...fieldsOf(fault), limit: fault.limit, scope: fault.scope, attempts })
     : new plain[fault._tag]({ ...fieldsOf(fault), attempts })
+}
 
 const fieldsOf = (fault: Fault): Fields => ({
   evidence: fault.evidence,

@@ -9,7 +9,8 @@
  */
 import * as DateTime from "effect/DateTime"
 import type { Evidence } from "./Evidence.ts"
-import { unwrap } from "./internal/answers.ts"
+import { pageOf } from "./internal/answers.ts"
+import { isRequestId } from "./internal/leaves.ts"
 import { cap, mask } from "./internal/mask.ts"
 import { isList, isRecord, keysOf, peek, textOf } from "./internal/peek.ts"
 import type { Reset } from "./Reset.ts"
@@ -141,6 +142,7 @@ export interface Readout {
 const SENTENCE_CAP = 300
 const BODY_CAP = 1_024
 const ENTRIES = 32
+const DEPTH = 16
 
 /** Text that moves no cursor and turns no line around. */
 const printable = (text: string): string =>
@@ -190,11 +192,11 @@ export const summary = (subject: Subject): string => {
 }
 
 /** The leaves of a parsed body as `path: value`, without what has been said already. */
-const leaves = (value: unknown, path: string, told: ReadonlySet<string>, out: Array<string>): void => {
-  if (out.length >= ENTRIES || value === null || value === undefined || value === "") return
-  if (isList(value)) value.slice(0, ENTRIES).forEach((item, i) => leaves(item, `${path}[${i}]`, told, out))
+const leaves = (value: unknown, path: string, told: ReadonlySet<string>, out: Array<string>, depth = 0): void => {
+  if (out.length >= ENTRIES || depth > DEPTH || value === null || value === undefined || value === "") return
+  if (isList(value)) value.slice(0, ENTRIES).forEach((item, i) => leaves(item, `${path}[${i}]`, told, out, depth + 1))
   else if (isRecord(value)) {
-    for (const key of keysOf(value)) leaves(peek(value, key), path === "" ? key : `${path}.${key}`, told, out)
+    for (const key of keysOf(value)) leaves(peek(value, key), path === "" ? key : `${path}.${key}`, told, out, depth + 1)
   } else {
     const text = line(textOf(value) ?? "")
     if (!told.has(text)) out.push(`${path === "" ? "" : `${path}: `}${cap(text, 200)}`)
@@ -231,9 +233,9 @@ const dump = (text: string, told: ReadonlySet<string>): string => {
 export const body = (text: string, contentType?: string): string => {
   const type = contentType?.split(";")[0]?.trim().toLowerCase() ?? ""
   if (/^(?:image|audio|video|font)\/|octet-stream|^application\/(?:zip|gzip|pdf)$/.test(type)) {
-    return `${type}, ${text.length} characters`
+    return `${cap(type, 64)}, ${text.length} characters`
   }
-  const { page } = unwrap(text.slice(0, 4_096), false)
+  const page = pageOf(text)
   if (page !== undefined || type === "text/html") {
     return page === undefined || page === ""
       ? "an HTML page without a title"
@@ -241,8 +243,6 @@ export const body = (text: string, contentType?: string): string => {
   }
   return dump(mask(text), new Set())
 }
-
-const requestId = /(?:^|-)request-?id$|^cf-ray$/
 
 /**
  * A headline and the fields below it. A body is dumped only as far as no other field says the same.
@@ -257,7 +257,8 @@ export const fromFault = (subject: Subject): Readout => {
   const words_ = printable(said(evidence))
   const fields: Array<Field> = []
   const add = (label: string, value: string | DateTime.Utc | undefined): void => {
-    if (value !== undefined && value !== "") fields.push({ label, value })
+    if (value === undefined || value === "") return
+    fields.push({ label, value: typeof value === "string" ? cap(printable(value), BODY_CAP) : value })
   }
   add("status", status === undefined ? undefined : String(status))
   add("code", code)
@@ -270,7 +271,7 @@ export const fromFault = (subject: Subject): Readout => {
   const [decided] = subject.because
   add("decided by", decided === undefined ? undefined : `${decided.field} ${decided.value}: ${decided.rule}`)
   if (evidence._tag === "Response") {
-    for (const [name, value] of Object.entries(evidence.headers)) if (requestId.test(name)) add(name, value)
+    for (const [name, value] of Object.entries(evidence.headers)) if (isRequestId(name)) add(name, value)
     if (evidence.text !== undefined && evidence.page === undefined) {
       add("body", dump(evidence.text, new Set([line(words_), code ?? "", String(status), "error", "true", "false"])))
     }

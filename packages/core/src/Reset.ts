@@ -100,6 +100,7 @@ const VALUE_CAP = 64
 const PROSE_CAP = 8_192
 const CLAIMS = 64
 const FOUND = 128
+const NAME_CAP = 64
 const LEFT = "the window has something left"
 
 /** What a value names: milliseconds from receipt, or why it names none. */
@@ -124,7 +125,7 @@ const delta = (millis: number): Moment =>
 
 /** How far our clock is ahead of the server's, by its `date`; nothing where they agree. */
 const skewOf = (received: number, date: string | undefined): number => {
-  const ahead = date !== undefined && httpDate.test(date) ? received - Date.parse(date) : 0
+  const ahead = date !== undefined && httpDate.test(date) ? received - httpMillis(date) : 0
   return Math.abs(ahead) > SKEW ? ahead : 0
 }
 
@@ -208,7 +209,9 @@ const isDigit = (code: number): boolean => code >= 48 && code <= 57
 
 const words = new RegExp(`^(?:${part}[\\s,]{0,2}){1,6}$`, "i")
 const iso = /^(\d{4}-\d\d-\d\d)(?:[Tt ]|\sat\s)(\d\d:\d\d(?::\d\d)?)(\.\d{1,9})?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?$/i
-const httpDate = /^[A-Z][a-z]{2,8},?\s[\w\s:-]{8,32}(?:GMT)?$/
+// RFC 9110 section 5.6.7 with its two obsolete forms; all are in GMT, whether they say so or not
+const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},?\s[\w\s:-]{14,32}$/
+const httpMillis = (text: string): number => Date.parse(/(?:GMT|UTC)$/.test(text) ? text : `${text} GMT`)
 
 /** Epoch milliseconds of an ISO instant; without a zone it is read in `zone`. */
 const isoMillis = (text: string, zone: string): number => {
@@ -222,8 +225,8 @@ const moment = (scope: Scope, value: unknown, unit: Unit): Moment => {
   if (typeof value === "number") return bare(scope, value, unit)
   if (typeof value !== "string") {
     // google.protobuf.Duration as an object
-    const seconds = numberOf(peek(value, "seconds"))
-    return Number.isFinite(seconds) ? delta(seconds * 1_000 + numberOf(peek(value, "nanos") ?? 0) / 1e6) : "no time"
+    const millis = numberOf(peek(value, "seconds")) * 1_000 + numberOf(peek(value, "nanos") ?? 0) / 1e6
+    return Number.isFinite(millis) ? delta(millis) : "no time"
   }
   const text = value.trim()
   if (text === "") return "empty"
@@ -239,7 +242,7 @@ const moment = (scope: Scope, value: unknown, unit: Unit): Moment => {
   } else if (/^[+-]/.test(text) && !Number.isNaN(Number(text))) return bare(scope, Number(text), unit)
   if (words.test(text)) return delta(duration(text))
   if (iso.test(text)) return instant(scope, isoMillis(text, "Z"))
-  if (httpDate.test(text)) return instant(scope, Date.parse(text))
+  if (httpDate.test(text)) return instant(scope, httpMillis(text))
   return "no time"
 }
 
@@ -299,7 +302,7 @@ const nameOf = (held: string): Name => {
   const known = names.get(held)
   if (known !== undefined) return known
   const name = describe(held)
-  if (names.size < MEMORY && held.length <= 64) names.set(held, name)
+  if (names.size < MEMORY) names.set(held, name)
   return name
 }
 
@@ -310,11 +313,13 @@ const lookup = (found: Found, name: string): string | undefined => {
   return undefined
 }
 
+const below = (u: unknown, limit: number): boolean => u !== "" && numberOf(u) < limit
+
 /** Whether the bucket that a reset belongs to says that something is left in it. */
 const open = (found: Found, reset: Name): boolean => {
   const left = lookup(found, reset.remaining)
   if (left !== undefined) return Number(left) > 0
-  return Number(lookup(found, reset.used) ?? 100) < 100 || Number(lookup(found, reset.utilization) ?? 1) < 1 ||
+  return below(lookup(found, reset.used), 100) || below(lookup(found, reset.utilization), 1) ||
     lookup(found, reset.status)?.startsWith("allowed") === true
 }
 
@@ -355,6 +360,7 @@ const headerResets = (scope: Scope, found: Found, where: string): void => {
 const findIn = (headers: unknown): Found => {
   const found: Array<{ readonly is: Name; readonly value: string }> = []
   eachHeader(headers, (held, value) => {
+    if (held.length > NAME_CAP) return
     const is = nameOf(held)
     if (is.role !== undefined && found.length < FOUND) found.push({ is, value })
   })
@@ -368,7 +374,7 @@ const bodyResets = (scope: Scope, answers: Answers): void => {
     if (unit === undefined) {
       if (isRecord(value)) headerResets(scope, findIn(value), "relayed header")
     } else {
-      const left = numberOf(peek(node, "used_percent")) < 100 || numberOf(peek(node, "remaining")) > 0
+      const left = below(peek(node, "used_percent"), 100) || numberOf(peek(node, "remaining")) > 0
       scope.sink("body", key, value, left ? LEFT : moment(scope, value, unit))
     }
   }
@@ -378,9 +384,9 @@ const bodyResets = (scope: Scope, answers: Answers): void => {
 
 const span = `((?:${part}(?:[\\s,]|and\\s){0,3}){1,5})`
 const filler =
-  "(?:(?:in|after|for|at|least|about|approximately|roughly|around|another|be|is|of|the|your|request|requests|again|once|delay|every)[\\s:~]{1,3}){0,5}"
+  "(?:(?:in|after|at|least|about|approximately|roughly|around|another|be|is|of|the|your|request|requests|again|once|delay)[\\s:~]{1,3}){0,5}"
 const cue =
-  "\\b(?:again|back|retry|retrying|retried|wait|waiting|reset|resets|resetting|available|renews?|refresh(?:es)?|replenish(?:es|ed)?|lifted)\\b[\\s:,~]{1,3}"
+  "\\b(?:again|back|retry|wait(?: for)?|reset|resets|resetting|available|renews?|refresh(?:es)?|replenish(?:es|ed)?|lifted)\\b[\\s:,~]{1,3}"
 const spans = new RegExp(`${cue}${filler}${span}`, "gi")
 const seconds = /\bretry[- _]after["']?\s{0,2}[:=]?\s{0,2}["']?(\d{1,12}(?:\.\d{1,9})?)(?![\d.]|\s{0,2}[a-z])/gi
 const dates =
@@ -401,6 +407,7 @@ const piped = /limit reached\|(\d{10,13})\b/g
 const nextClock = (scope: Scope, hour: number, minute: number, zone: string): Moment => {
   const here = Option.flatMap(DateTime.make(scope.received), DateTime.setZoneNamed(zone))
   if (Option.isNone(here)) return "no time zone"
+  if (Math.abs(scope.received) > 8e15) return "no date"
   const today = DateTime.setParts(here.value, { hours: hour, minutes: minute, seconds: 0, millis: 0 })
   const at = today.epochMillis > scope.received ? today : DateTime.add(today, { days: 1 })
   return instant(scope, at.epochMillis)

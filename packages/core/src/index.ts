@@ -5,6 +5,13 @@
  */
 
 /**
+ * Which attempt of a call is being made.
+ *
+ * @since 0.1.0
+ */
+export * as Attempt from "./Attempt.ts"
+
+/**
  * From what reached us to what it means.
  *
  * @since 0.1.0
@@ -33,6 +40,13 @@ export * as Fault from "./Fault.ts"
 export * as Readout from "./Readout.ts"
 
 /**
+ * Does what a fault's remedy says.
+ *
+ * @since 0.1.0
+ */
+export * as Recovery from "./Recovery.ts"
+
+/**
  * What a fault is worth under a policy's terms.
  *
  * @since 0.1.0
@@ -47,7 +61,14 @@ export * as Remedy from "./Remedy.ts"
 export * as Reset from "./Reset.ts"
 
 /**
- * How a call is retried, as data.
+ * A bound on retries over all calls of a scope.
+ *
+ * @since 0.1.0
+ */
+export * as RetryBudget from "./RetryBudget.ts"
+
+/**
+ * How a call is retried: data, schedules, timelines.
  *
  * @since 0.1.0
  */

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Diagnosis from "@recourse/core/Diagnosis"
+import { collisions } from "../src/internal/codes.ts"
 import * as Markers from "../src/internal/markers.ts"
 
 const at = { received: Date.parse("2026-01-10T10:00:00Z") }
@@ -119,6 +120,56 @@ describe("Diagnosis, what outranks what", () => {
     assert.strictEqual(http(400, { error: { type: "acme_rate_limit_hit" } })._tag, "RequestRejected")
     assert.strictEqual(http(429, { error: { type: "acme_credit_exhausted" } })._tag, "QuotaExhausted")
     assert.strictEqual(http(500, { error: { type: "acme_authentication_error" } })._tag, "Unavailable")
+  })
+})
+
+describe("Diagnosis, what may not speak", () => {
+  it("an exception that a sentence names ranks with the text", () => {
+    assert.strictEqual(said(400, "ThrottlingException: slow")._tag, "RequestRejected")
+    assert.strictEqual(said(400, "litellm.ContextWindowExceededError: too much")._tag, "ContextOverflowed")
+    assert.strictEqual(thrown(new Error("litellm.RateLimitError: slow"))._tag, "RateLimited")
+  })
+
+  it("an object that a sentence quotes, unless it reports an error", () => {
+    assert.strictEqual(http(400, { error: { message: "Invalid value: '{\"status\": 503}'" } })._tag, "RequestRejected")
+    assert.strictEqual(http(401, { error: { message: "no tool {\"name\":\"slow_down\",\"message\":\"x\"}" } })._tag, "CredentialRejected")
+  })
+
+  it("a house number outside its envelope", () => {
+    assert.strictEqual(http(400, { detail: { code: 1302, msg: "bad field" } })._tag, "RequestRejected")
+    assert.strictEqual(http(400, { code: 50505 })._tag, "RequestRejected")
+  })
+
+  it("a line that begins with a brace, in a body that is no stream", () => {
+    assert.strictEqual(http(200, "Error\n{\"error\":{\"type\":\"overloaded_error\"}}")._tag, "Unrecognized")
+  })
+
+  it("an error of the engine's own", () => {
+    assert.strictEqual(thrown({ name: "InternalError", message: "too much recursion" })._tag, "Unrecognized")
+    assert.strictEqual(thrown(Object.assign(new Error("x"), { code: "ERR_SCRIPT_EXECUTION_TIMEOUT" }))._tag, "Unrecognized")
+    assert.strictEqual(thrown(new Error("the query returned 500 rows"))._tag, "Unrecognized")
+  })
+
+  it("no code stands in the tables twice with meanings that differ", () => {
+    assert.deepStrictEqual(collisions(), [])
+  })
+})
+
+describe("Diagnosis, what speaks however it is wrapped", () => {
+  it("the last frame of a long transcript", () => {
+    const frames = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n".repeat(300)
+    assert.strictEqual(frame(`${frames}data: {"error":{"code":"context_length_exceeded"}}\n\n`)._tag, "ContextOverflowed")
+  })
+
+  it("a code below a status, in its cause", () => {
+    assert.strictEqual(thrown({ status: 500, cause: { error: { code: "insufficient_quota" } } })._tag, "QuotaExhausted")
+    assert.strictEqual(thrown({ statusCode: 200, responseBody: "partial", cause: { error: { code: "insufficient_quota" } } })._tag, "QuotaExhausted")
+  })
+
+  it("text refines what text has decided", () => {
+    assert.strictEqual(thrown(new Error("Error code: 400 - maximum context length is 8192 tokens"))._tag, "ContextOverflowed")
+    assert.strictEqual(thrown(new Error("Rate limit reached: Limit 6000, Requested 6294"))._tag, "RequestRejected")
+    assert.strictEqual(said(429, "Your requested batch is too large for the tier that you are currently on. Limit 6000, Requested 6294.")._tag, "RequestRejected")
   })
 })
 
@@ -393,6 +444,7 @@ describe("Diagnosis, which limit and whose", () => {
       error: { details: [{ violations: [{ quotaId: "GenerateRequestsPerMinutePerProjectPerModel" }] }] }
     }],
     ["rate account", { error: { details: [{ violations: [{ quotaId: "GenerateRequestsPerMinutePerProject" }] }] } }],
+    ["rate model", { error: { message: "10 requests per minute. Upgrade your plan" } }],
     ["rate model", { error: { message: "please wait a while today" } }]
   ]
   it.each(rows)("%s: %j %j", (wanted, body, headers) => {

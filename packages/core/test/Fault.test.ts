@@ -87,6 +87,29 @@ describe("Fault", () => {
   })
 })
 
+describe("Fault, what stays readable", () => {
+  const harmless = [
+    "The Basic plan is limited",
+    "the bearer token is missing",
+    "Missing key: messages",
+    "Unexpected token: <",
+    "max_token: 500",
+    "an org-wide limit",
+    "api_key_not_found",
+    "undici@6.21.0",
+    "user_weekly_rate_limited",
+    "claude-sonnet-4-20250514-v1:0",
+    "meta-llama/Llama-4-Maverick-17B-128E-Instruct-FP8",
+    "GenerateRequestsPerDayPerProjectPerModel-FreeTier",
+    "https://platform.openai.com/account/rate-limits"
+  ]
+  for (const text of harmless) {
+    it(text, () => {
+      assert.include(Diagnosis.fromResponse({ status: 400, body: { error: { message: text } } }, { received: 0 }).message, text)
+    })
+  }
+})
+
 // forty secrets: where each was planted, and the part of it that may be seen nowhere
 const secrets: ReadonlyArray<readonly [planted: string, secret: string]> = [
   ["Authorization: Bearer zq8Fk2pLw9", "zq8Fk2pLw9"],
@@ -227,6 +250,45 @@ describe("Fault, what nobody may read", () => {
       }
     })
   }
+
+  const forms = [
+    "{\"accessToken\":\"hunter2\"}",
+    "{\"SecretAccessKey\":\"hunter2\"}",
+    "bad {\"password\":\"hunter2\"}",
+    "<password>hunter2</password>",
+    ">api_key=hunter2",
+    "[\"x-api-key\",\"hunter2\"]",
+    "https://:hunter2@host.test",
+    "Authorization: Token hunter2",
+    "{'password': 'hunter2'}"
+  ]
+  it("a secret is known in any form of a pair, escaped or not", () => {
+    for (const form of forms) {
+      for (const body of [form, JSON.stringify({ error: { message: form } }), JSON.stringify({ error: { message: JSON.stringify(form) } })]) {
+        assert.notInclude(printed(Diagnosis.fromResponse({ status: 400, body }, { received: 0 })), "hunter2", body)
+      }
+    }
+  })
+
+  it("a prompt is masked however it nests", () => {
+    const echoes = [
+      { detail: [{ msg: "bad", input: { contents: [{ parts: [{ text: "hunter2" }] }] } }] },
+      { error: { content: [{ type: "text", text: "hunter2" }] } },
+      { input: ["hunter2"] },
+      { error: { message: "bad {'content': 'hunter2'}" } },
+      { error: { message: "bad {\"prompt\": \"hunter2\"}" } }
+    ]
+    for (const body of echoes) {
+      assert.notInclude(printed(Diagnosis.fromResponse({ status: 422, body }, { received: 0 })), "hunter2", JSON.stringify(body))
+    }
+  })
+
+  it("a code that carries a secret is masked", () => {
+    const key = "sk-proj-hunter20123456789"
+    for (const thrown of [{ message: "x", status: 429, code: `rate_limit_exceeded: ${key}` }, { message: "x", name: `RateLimitError:${key}` }]) {
+      assert.notInclude(printed(Diagnosis.fromUnknown(thrown, { received: 0 })), "hunter2")
+    }
+  })
 
   it("a secret that the cap cuts in two is dropped whole", () => {
     for (let shift = 0; shift < 40; shift++) {

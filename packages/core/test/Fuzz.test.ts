@@ -168,11 +168,24 @@ describe("Whatever it is handed, a diagnosis gives a fault", () => {
     }
   })
 
+  it("a list that holds itself is looked into once", () => {
+    const list: Array<unknown> = []
+    list.push(list, list, list, list, { error: { list } })
+    sound(Diagnosis.fromFrame(list, { received: 0 }))
+    sound(Diagnosis.fromUnknown({ error: list, errors: list }, { received: 0 }))
+  })
+
+  it("an instant at the end of time", () => {
+    sound(Diagnosis.fromUnknown("resets 3pm (America/New_York)", { received: 8.64e15 }))
+    sound(Diagnosis.fromResponse({ status: 429.5, headers: { "retry-after": "9" } }, { received: 8.64e15 }))
+  })
+
   it("deep nesting is no deeper than the walk", () => {
     const deep = (open: string, close: string) => `${open.repeat(100_000)}${close.repeat(100_000)}`
     for (const body of [deep("[", "]"), deep("{\"error\":", "}"), "[".repeat(300_000), "{\"error\":".repeat(50_000)]) {
       sound(Diagnosis.fromResponse({ status: 429, body }, { received: 0 }))
     }
+    sound(Diagnosis.fromResponse({ status: 400, body: `${"[".repeat(8_000)}1${"]".repeat(8_000)}` }, { received: 0 }))
     let cause: unknown
     for (let i = 0; i < 50_000; i++) cause = { message: "again", cause }
     sound(Diagnosis.fromUnknown(cause, { received: 0 }))

@@ -18,6 +18,7 @@ describe("Reset, header by header", () => {
     ["Retry-After", "2.5", 2_500],
     ["retry-after", "Sat, 10 Jan 2026 10:00:20 GMT", 20_000],
     ["retry-after", "Saturday, 10-Jan-26 10:00:20 GMT", 20_000],
+    ["retry-after", "Sat Jan 10 10:00:20 2026", 20_000],
     ["retry-after", "2026-01-10T10:00:30Z", 30_000],
     ["retry-after", "30s", 30_000],
     ["retry-after-ms", "2412", 2_412],
@@ -123,6 +124,10 @@ describe("Reset, phrase by phrase", () => {
     "retry 3 times",
     "maximum of 5 minutes of audio",
     "please try again later",
+    "Request timed out after waiting 600 seconds",
+    "no worker available for 120 seconds",
+    "gave up after retrying for 5 minutes",
+    "the limit resets every 24 hours",
     "model gpt-4-2024-01-10 not available"
   ]
   it.each(misses)("names no wait: %s", (text) => {
@@ -169,6 +174,13 @@ describe("Reset, which of several", () => {
     assert.isTrue(fromHeaders(headers).claims.every(({ refused }) => refused === "the window has something left"))
   })
 
+  it("an empty count says nothing of a window", () => {
+    assert.strictEqual(
+      fromHeaders({ "x-codex-primary-reset-after-seconds": "60", "x-codex-primary-used-percent": "" }).reset?.waitMillis,
+      60_000
+    )
+  })
+
   it("an instant of the server's clock is corrected by its date header, a delta is not", () => {
     const date = new Date(received - 600_000).toUTCString()
     const until = new Date(received - 590_000).toUTCString()
@@ -203,6 +215,7 @@ describe("Reset, what is refused", () => {
     ["2764801", "more than 32 days"],
     ["1768000000", "past"],
     ["Wed, 14 May 2025 12:00:20 GMT", "past"],
+    ["Retry in May 20 2025", "no time"],
     ["Wed, 99 May 2025 99:00:20 GMT", "no date"],
     ["2025-13-45T99:99:99Z", "no date"],
     ["\uD800", "no time"],

@@ -9,6 +9,8 @@ export interface Answer {
   readonly status: number | undefined
   /** Its sentences, the best first. */
   readonly texts: ReadonlyArray<string>
+  /** The exception that its sentence begins with: `litellm.RateLimitError: …`. It ranks with the text that it stands in. */
+  readonly exception: string | undefined
 }
 
 /** What a bare number of a field counts. */
@@ -97,6 +99,7 @@ const roles: ReadonlyMap<string, Role> = new Map(
       error_msg: "message",
       error_description: "message",
       status_msg: "message",
+    status_message: "message",
       originalMessage: "message",
       detail: "detail",
       details: "detail",
@@ -244,7 +247,12 @@ const fromRepr = (repr: string): string =>
         : `"${single.replace(/\\'/g, "'").replace(/"/g, "\\\"").replace(/\\x([0-9a-f]{2})/gi, "\\u00$1")}"`
   )
 
-/** The object or list that a text quotes after a prefix, as JSON or as a Python repr. */
+/** Whether an object reports an error, and is no value that a sentence happens to quote. */
+const isEnvelope = (value: unknown): boolean =>
+  isRecord(value) &&
+  ["error", "errors", "message", "msg", "detail", "status_message", "error_message", "error_msg", "body"].some((key) => Object.hasOwn(value, key))
+
+/** The answer that a text quotes after a prefix, as JSON or as a Python repr. */
 const quoted = (text: string): unknown => {
   let from = 0
   for (let tries = 0; tries < 3; tries++) {
@@ -256,7 +264,7 @@ const quoted = (text: string): unknown => {
     if (end > start) {
       const region = text.slice(start, end + 1)
       const value = parse(region) ?? parse(fromRepr(region))
-      if (typeof value === "object" && value !== null) return value
+      if (isEnvelope(isList(value) ? value[0] : value)) return value
     }
     from = curly + 1
   }
@@ -278,24 +286,27 @@ const isCode = (item: string): boolean => item.length <= 128 && /^[\w.:#/@ -]*\w
 const isHouseNumber = (item: string): boolean =>
   (item.length === 4 || item.length === 5) && item.charCodeAt(0) < 58 && /^\d+$/.test(item)
 
-/** A house number means nothing by itself, so it is read with the envelope that it came in. */
-const house = (node: Readonly<Record<string, unknown>>, key: string, under: string, code: string): string =>
-  `${
-    under === "base_resp"
-      ? "minimax"
-      : peek(node, "object") === "error"
-      ? "mistral"
-      : key === "error_code" && peek(node, "error_msg") !== undefined
-      ? "baidu"
-      : under === "errors" || (under === "error" && typeof peek(node, key) === "number")
-      ? "cloudflare"
-      : under === ""
-      ? "siliconflow"
-      : "zai"
-  } ${code}`
+/** A house number means nothing by itself, so it is read with the envelope that it came in, where that is a known one. */
+const house = (node: Readonly<Record<string, unknown>>, key: string, under: string, code: string): string => {
+  const text = typeof peek(node, key) === "string"
+  const envelope = under === "base_resp"
+    ? "minimax"
+    : peek(node, "object") === "error"
+    ? "mistral"
+    : key === "error_code" && peek(node, "error_msg") !== undefined
+    ? "baidu"
+    : !text && (under === "errors" || under === "error")
+    ? "cloudflare"
+    : !text && under === "" && "data" in node
+    ? "siliconflow"
+    : text && under === "error"
+    ? "zai"
+    : undefined
+  return envelope === undefined ? code : `${envelope} ${code}`
+}
 
 /** The exception that a sentence begins with: `litellm.RateLimitError: …`, `openai.BadRequestError - …`. */
-const exception = (text: string): string | undefined => {
+export const exceptionIn = (text: string): string | undefined => {
   const space = text.indexOf(" ")
   const colon = text.charCodeAt(space - 1) === 58
   if (space < 4 || space > 256 || !(colon || text.charCodeAt(space + 1) === 45)) return undefined
@@ -312,12 +323,13 @@ const visit = (walk: Walk, value: unknown, under: string, depth: number): void =
     return
   }
   if (typeof value !== "object" || value === null || depth > DEPTH || walk.nodes.length >= NODES) return
+  if (walk.nodes.includes(value)) return
+  walk.nodes.push(value)
   if (isList(value)) {
     for (let i = 0; i < ITEMS; i++) visit(walk, peek(value, String(i)), under, depth + 1)
     return
   }
-  if (!isRecord(value) || walk.nodes.includes(value)) return
-  walk.nodes.push(value)
+  if (!isRecord(value)) return
 
   let status: number | undefined
   const codes: Array<string> = []
@@ -343,6 +355,7 @@ const visit = (walk: Walk, value: unknown, under: string, depth: number): void =
           if (!isCode(item)) {
             if (key === "reason") (details ??= []).push(item)
           } else if (role === "code") codes.push(item)
+          else if (key === "name" && !/(?:Error|Exception)$/.test(item)) break
           else (types ??= []).push(item)
         } else visit(walk, item, key, depth + 1)
         break
@@ -387,16 +400,14 @@ const visit = (walk: Walk, value: unknown, under: string, depth: number): void =
   if (ends || types !== undefined) walk.end ??= StreamEnd.fromFrame(value)
   if (types !== undefined) codes.push(...types)
   if (details !== undefined) texts.push(...details)
-  const first = texts[0]
-  if (first !== undefined) {
-    const named = exception(first)
-    if (named !== undefined) codes.push(named)
+  const [first] = texts
+  if (codes.length > 0 || status !== undefined || first !== undefined) {
+    walk.list.push({ codes, status, texts, exception: first === undefined ? undefined : exceptionIn(first) })
   }
-  if (codes.length > 0 || status !== undefined || first !== undefined) walk.list.push({ codes, status, texts })
 }
 
 /** The title of a page if a text is HTML. */
-const pageOf = (text: string): string | undefined => {
+export const pageOf = (text: string): string | undefined => {
   const head = text.slice(0, 4_096)
   return /^[\s\uFEFF]{0,64}(?:<!--[^>]{0,512}-->\s{0,64})?<(?:!doctype\s{1,8}html|html|head|body|center|h1|title)\b/i
       .test(head)
@@ -405,9 +416,13 @@ const pageOf = (text: string): string | undefined => {
 }
 
 /** The payloads of raw SSE or NDJSON text; none if it is neither. */
-const payloads = (text: string): ReadonlyArray<string> =>
+const payloads = (text: string): ReadonlyArray<{ readonly line: string; readonly payload: string }> =>
   text.slice(-EMBEDDED_CAP).split(/\r\n|\n|\r/).flatMap((line) =>
-    line.startsWith("data:") ? [line.slice(5).trim()] : line.startsWith("{") ? [line] : []
+    line.startsWith("data:")
+      ? [{ line, payload: line.slice(5).trim() }]
+      : line.startsWith("{")
+      ? [{ line, payload: line }]
+      : []
   )
 
 const chunk = /^(?:message_start|message_delta|content_block_|ping$|response\.)/
@@ -440,18 +455,19 @@ export const unwrap = (body: unknown, frame: boolean, carrier?: Answer): Answers
     } else {
       page = first === "<" || first === "\uFEFF" ? pageOf(body) : undefined
       broken = first === "{" || first === "["
-      for (const payload of page === undefined ? payloads(body) : []) {
+      for (const { line, payload } of page === undefined ? payloads(body) : []) {
         const piece = parse(payload) ?? (payload === "[DONE]" ? payload : undefined)
         if (piece === undefined) continue
-        framed = true
+        framed ||= payload !== line || isChunk(piece)
         broken = false
+        walk.nodes.length = 0
         pieces ||= isChunk(piece)
         walk.end ??= StreamEnd.fromFrame(piece)
         visit(walk, piece, "", 0)
       }
       if (page === undefined && !pieces && walk.list.length === 0) {
         visit(walk, body, "", 0)
-        if (body !== "") walk.list.push({ codes: [], status: undefined, texts: [body] })
+        if (body !== "") walk.list.push({ codes: [], status: undefined, texts: [body], exception: exceptionIn(body) })
       }
     }
   } else {

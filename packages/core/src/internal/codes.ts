@@ -56,11 +56,11 @@ const groups: { readonly [source: string]: Group } = {
   // learn.microsoft.com/azure/ai-foundry/openai/quotas-limits and its content-filter page
   azure: {
     ContentRefused: ["ResponsibleAIPolicyViolation", "content_filter_error"],
-    RateLimited: ["RateLimitReached", "TooManyRequests"],
+    RateLimited: ["RateLimitReached"],
     TimedOut: ["Timeout", "OperationTimedOut"],
     Overloaded: ["NoCapacity", "ModelCapacityExceeded"],
     RequestRejected: ["DeploymentNotFound", "OperationNotSupported", "unavailable_model"],
-    CredentialRejected: ["AuthenticationFailed", "AuthenticationTypeDisabled", "PermissionDenied"],
+    CredentialRejected: ["AuthenticationFailed", "AuthenticationTypeDisabled"],
     ContextOverflowed: ["tokens_limit_reached"]
   },
   // docs.aws.amazon.com/bedrock/latest/APIReference, CommonErrors and the runtime's event stream members
@@ -84,7 +84,7 @@ const groups: { readonly [source: string]: Group } = {
       "ModelStreamErrorException",
       "InternalFailure"
     ],
-    TimedOut: ["ModelTimeoutException", "RequestTimeoutException", "RequestTimeout"],
+    TimedOut: ["ModelTimeoutException", "RequestTimeoutException"],
     CredentialRejected: [
       "AccessDeniedException",
       "UnrecognizedClientException",
@@ -348,7 +348,6 @@ const families: Group = {
     "invalid_authentication"
   ],
   RateLimited: [
-    "RateLimitError",
     "RESOURCE_EXHAUSTED",
     "ResourceExhausted",
     "too_many_requests_error",
@@ -399,7 +398,6 @@ const families: Group = {
     "ReadError",
     "NetworkError"
   ],
-  Overloaded: ["OverloadedError"],
   ContextOverflowed: ["ContextOverflowError"],
   Aborted: ["APIUserAbortError"]
 }
@@ -429,6 +427,23 @@ const index = (all: { readonly [source: string]: Group }): ReadonlyMap<string, K
 
 const documented = index(groups)
 const repeated = index({ "a status family": families })
+
+/** Codes that stand in the tables more than once with meanings that differ, or both as a code and as a family's word. */
+export const collisions = (): ReadonlyArray<string> => {
+  const seen = new Map<string, string>()
+  const odd: Array<string> = []
+  for (const group of [...Object.values(groups), families]) {
+    for (const [meaning, codes] of Struct.entries(group)) {
+      for (const code of codes ?? []) {
+        const before = seen.get(bare(code))
+        const now = group === families ? "family" : meaning
+        if (before !== undefined && before !== now) odd.push(code)
+        seen.set(bare(code), now)
+      }
+    }
+  }
+  return odd
+}
 
 /** All that a code says by itself. */
 export interface Reading {

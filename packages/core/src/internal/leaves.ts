@@ -1,7 +1,7 @@
 import { NodeInspectSymbol } from "effect/Inspectable"
 import { type Answer, type Answers, unwrap } from "./answers.ts"
 import { eachHeader } from "./headers.ts"
-import { cap, mask } from "./mask.ts"
+import { mask, maskBody } from "./mask.ts"
 import { textOf } from "./peek.ts"
 
 /** An answer as it reached us, which only Diagnosis and Reset may see. */
@@ -15,7 +15,7 @@ export interface Raw {
   /** What the object says about itself that carried the answer, when it was thrown. */
   readonly carrier?: Answer | undefined
   /** What was written to a log is masked and cut already, and its sentence was read when it was whole. */
-  readonly logged?: { readonly message: string | undefined } | undefined
+  readonly logged?: { readonly message: string | undefined; readonly page: string | undefined } | undefined
 }
 
 const MESSAGE_CAP = 1_024
@@ -25,7 +25,8 @@ const HEADERS_CAP = 64
 const readable =
   /^(?:content-type|date|server|via|cf-ray|cf-mitigated|x-should-retry|x-request-id|request-id|x-amzn-requestid|x-amzn-errortype|x-ms-request-id|apim-request-id|x-ms-region|(?:x-(?:ms-)?)?retry-after(?:-ms)?|reset_at|x-codex-.*|(?:.*-)?rate-?limit(?:-.*)?)$/
 
-const requestId = /request-?id$|^cf-ray$/
+/** Whether a header names a request, for whoever is asked about it. */
+export const isRequestId = (name: string): boolean => /(?:^|-)request-?id$|^cf-ray$/.test(name)
 
 let readRaw: (response: Response) => Raw
 let readAnswers: (response: Response) => Answers
@@ -36,6 +37,8 @@ export class Response {
   readonly _tag = "Response"
   /** The HTTP status; a frame has none. */
   readonly status: number | undefined
+  /** Where it was met. */
+  readonly origin: Raw["origin"]
   readonly #raw: Raw
   #answers: Answers | undefined
   #headers: Readonly<Record<string, string>> | undefined
@@ -50,6 +53,7 @@ export class Response {
 
   constructor(raw: Raw) {
     this.status = raw.status
+    this.origin = raw.origin
     this.#raw = raw
     this.#message = raw.logged?.message
   }
@@ -60,8 +64,8 @@ export class Response {
       const found: Array<readonly [string, string]> = []
       eachHeader(this.#raw.headers, (held, value) => {
         const name = held.length <= 64 ? held.toLowerCase() : ""
-        if (found.length < HEADERS_CAP && readable.test(name)) {
-          found.push([name, requestId.test(name) ? cap(value, 128) : this.#shown(value, HEADER_CAP)])
+        if (found.length < HEADERS_CAP && readable.test(name) && !/key|token$|secret|auth|cookie/.test(name)) {
+          found.push([name, this.#shown(value, HEADER_CAP)])
         }
       })
       this.#headers = Object.fromEntries(found)
@@ -73,7 +77,7 @@ export class Response {
   get text(): string | undefined {
     if (this.#text === undefined) {
       const text = textOf(this.#raw.body)
-      if (text !== undefined) this.#text = this.#shown(text)
+      if (text !== undefined) this.#text = this.#raw.logged === undefined ? maskBody(text) : text
     }
     return this.#text
   }
@@ -99,6 +103,7 @@ export class Response {
 
   /** The title of an HTML page, empty if the page has none; nothing for any other body. */
   get page(): string | undefined {
+    if (this.#raw.logged !== undefined) return this.#raw.logged.page
     const title = readAnswers(this).page
     return title === undefined ? undefined : this.#shown(title, HEADER_CAP)
   }

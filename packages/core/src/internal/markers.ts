@@ -55,7 +55,7 @@ const malformed = marker(
 
 /** A pool that a plan, a day, a week or a month grants, as prose and ids name it. */
 export const allowance =
-  /(?:per|by)[ _-]?(?:day|week|month)(?![a-z])|per(?:day|week|month)(?=per|[A-Z_-]|$)|\/ ?(?:day|week|month)\b|\b(?:daily|weekly|monthly)\b|\b(?:TPD|RPD)\b|\ba (?:day|week|month)\b|\b\d{1,2}[ -]?(?:hour|hr|h)s? (?:usage |session |rolling )?(?:limit|window|quota)|(?:plan|usage|subscription|session) limit (?:has been )?(?:reached|exceeded)|(?:reached|hit|exceeded)[^.]{0,24}\b(?:usage|session|plan|subscription) limit|(?:hit|reached) your limit\b|free[- ]tier (?:limit|quota) (?:reached|exceeded|exhausted)|individual quota|upgrade your (?:plan|subscription)|try again (?:tomorrow|next (?:week|month))|每(?:天|日|周|月)|小时的?使用上限|(?:日|周|月)(?:限额|配额|额度)/i
+  /(?:per|by)[ _-]?(?:day|week|month)(?![a-z])|per(?:day|week|month)(?=per|[A-Z_-]|$)|\/ ?(?:day|week|month)\b|\b(?:daily|weekly|monthly)\b|\b(?:TPD|RPD)\b|\ba (?:day|week|month)\b|\b\d{1,2}[ -]?(?:hour|hr|h)s? (?:usage |session |rolling )?(?:limit|window|quota)|(?:plan|usage|subscription|session) limit (?:has been )?(?:reached|exceeded)|(?:reached|hit|exceeded)[^.]{0,24}\b(?:usage|session|plan|subscription) limit|(?:hit|reached) your limit\b|free[- ]tier (?:limit|quota) (?:reached|exceeded|exhausted)|individual quota|try again (?:tomorrow|next (?:week|month))|每(?:天|日|周|月)|小时的?使用上限|(?:日|周|月)(?:限额|配额|额度)/i
 
 /** The numbers of a throttle that states a limit and the size of the request: `Limit 6000, Used 1, Requested 6294`. */
 export const stated =
@@ -128,7 +128,7 @@ export const prose: ReadonlyArray<Marker> = [
 
 /** A status that prose states as one, in the words of a client: `status code 503`, `Error code: 429`, `HTTP 502`. */
 export const statusInProse =
-  /\b(?:status(?: code)?|error code|http(?:\/\d(?:\.\d)?)?(?: error| status)?|responded with|returned)[:= (]{1,3}([45]\d\d)\b(?!\d|,\d|\.\d| tokens| ms)/i
+  /\b(?:status(?: code)?|error code|http(?:\/\d(?:\.\d)?)?(?: error| status)?|responded with)[:= (]{1,3}([45]\d\d)\b(?!\d|,\d|\.\d| tokens| ms)/i
 
 /** Words by which a code that nobody documents may be known; on the code without case and separators. */
 export const codeWords: ReadonlyArray<Marker> = [

@@ -150,7 +150,7 @@ const table: ReadonlyMap<string, Verdict> = new Map(
 
 /** The verdict of a code that a socket, a TLS stack, an HTTP parser or a DOMException set; nothing for any other. */
 export const verdict = (code: string): Verdict | undefined =>
-  table.get(code) ?? (/^(?:HPE_|ERR__ERROR_FORMAT_)/.test(code)
+  code.length > 64 ? undefined : table.get(code) ?? (/^(?:HPE_|ERR__ERROR_FORMAT_)/.test(code)
     ? "unreachable"
     : code.startsWith("ERR_SSL_")
     ? "terminal"

@@ -1,0 +1,417 @@
+/**
+ * Does what a fault's remedy says: retries a call under a policy, and gives the last fault back when there is nothing more to
+ * do.
+ *
+ * The error channel keeps its type. What is no fault passes through untouched; there is no error for retries that are
+ * exhausted, only the last fault with its count of attempts. The first attempt runs bare: nothing is recorded of a call that
+ * succeeds at once, unless somebody listens.
+ *
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
+import { dual } from "effect/Function"
+import * as LogLevel from "effect/LogLevel"
+import * as Metric from "effect/Metric"
+import * as MetricBoundaries from "effect/MetricBoundaries"
+import * as Option from "effect/Option"
+import type * as Schedule from "effect/Schedule"
+import * as ScheduleDecision from "effect/ScheduleDecision"
+import * as ScheduleIntervals from "effect/ScheduleIntervals"
+import * as Tracer from "effect/Tracer"
+import * as Attempt from "./Attempt.ts"
+import * as Diagnosis from "./Diagnosis.ts"
+import * as Fault from "./Fault.ts"
+import * as Remedy from "./Remedy.ts"
+import { RetryBudget } from "./RetryBudget.ts"
+import * as RetryPolicy from "./RetryPolicy.ts"
+
+// --- events ------------------------------------------------------------------------------------------------------------
+
+/**
+ * Why a fault was given back: its kind, a reset past the policy's patience, a tier that is spent, the total time, or the
+ * budget.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Because = RetryPolicy.Ended | "budget"
+
+/**
+ * What happens to a call, as it happens.
+ *
+ * `Failed.attempts` is how many attempts the fault stands for: more than 1 where a recovery or an SDK below has retried, which
+ * then count in the tier as if they had been made here. `Interrupted` says where the interruption struck.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Event =
+  | { readonly _tag: "Started"; readonly attempt: number }
+  | { readonly _tag: "Failed"; readonly attempt: number; readonly fault: Fault.Fault; readonly attempts: number }
+  | {
+    readonly _tag: "Retrying"
+    readonly attempt: number
+    readonly fault: Fault.Fault
+    readonly tier: string
+    readonly wait: Duration.Duration
+    readonly named: boolean
+  }
+  | { readonly _tag: "Surfaced"; readonly attempt: number; readonly fault: Fault.Fault; readonly because: Because }
+  | { readonly _tag: "Recovered"; readonly attempt: number }
+  | { readonly _tag: "Interrupted"; readonly attempt: number; readonly where: "attempt" | "backoff" }
+
+/**
+ * Who is told of every event of the recoveries in its scope; nobody by default. A listener runs in the fiber of the call, so
+ * a slow one delays it.
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export class Listener extends Context.Reference<Listener>()("@recourse/core/Recovery/Listener", {
+  defaultValue: (): ((event: Event) => Effect.Effect<void>) | undefined => undefined
+}) {}
+
+/**
+ * Tells `listener` of every event of the recoveries inside.
+ *
+ * @example
+ * ```ts
+ * import { Recovery } from "@recourse/core"
+ * import { Console, Effect } from "effect"
+ *
+ * const told = Effect.succeed("an answer").pipe(
+ *   Recovery.recover,
+ *   Recovery.withListener((event) => Console.log(event._tag))
+ * )
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withListener: {
+  (listener: (event: Event) => Effect.Effect<void>): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  <A, E, R>(self: Effect.Effect<A, E, R>, listener: (event: Event) => Effect.Effect<void>): Effect.Effect<A, E, R>
+} = dual(
+  2,
+  <A, E, R>(self: Effect.Effect<A, E, R>, listener: (event: Event) => Effect.Effect<void>): Effect.Effect<A, E, R> =>
+    Effect.provideService(self, Listener, listener)
+)
+
+// --- metrics -----------------------------------------------------------------------------------------------------------
+
+/**
+ * How many retries were entered, by `tag` and `tier`.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const retries: Metric.Metric.Counter<number> = Metric.counter("recourse_retries", { incremental: true })
+
+/**
+ * How many faults were given back, by `tag` and `because`.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const surfaced: Metric.Metric.Counter<number> = Metric.counter("recourse_surfaced", { incremental: true })
+
+/**
+ * How long the waits were, in milliseconds, by `tag` and `tier`.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const waits: Metric.Metric.Histogram<number> = Metric.histogram(
+  "recourse_wait_millis",
+  MetricBoundaries.exponential({ start: 1, factor: 4, count: 16 })
+)
+
+const made = new Map<string, { readonly retries: typeof retries; readonly waits: typeof waits; readonly surfaced: typeof surfaced }>()
+
+/** The metrics of a tag and what became of it, made once for each pair: both come from short lists. */
+const metricsOf = (tag: string, what: string) => {
+  const key = `${tag} ${what}`
+  const known = made.get(key)
+  if (known !== undefined) return known
+  const tagged = {
+    retries: retries.pipe(Metric.tagged("tag", tag), Metric.tagged("tier", what)),
+    waits: waits.pipe(Metric.tagged("tag", tag), Metric.tagged("tier", what)),
+    surfaced: surfaced.pipe(Metric.tagged("tag", tag), Metric.tagged("because", what))
+  }
+  if (made.size < 256) made.set(key, tagged)
+  return tagged
+}
+
+// --- the loop ----------------------------------------------------------------------------------------------------------
+
+/**
+ * How a call is recovered.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** `RetryPolicy.standard` by default. */
+  readonly policy?: RetryPolicy.RetryPolicy
+}
+
+const schedules = new WeakMap<RetryPolicy.RetryPolicy, Schedule.Schedule<unknown, unknown>>()
+
+/** The policy's schedule without its total time, which here begins with the first attempt; made once for a policy. */
+const scheduleOf = (policy: RetryPolicy.RetryPolicy): Schedule.Schedule<unknown, unknown> => {
+  const known = schedules.get(policy)
+  if (known !== undefined) return known
+  const made = RetryPolicy.schedule({ ...policy, within: Option.none() })
+  schedules.set(policy, made)
+  return made
+}
+
+/** How often a wait for an instant looks at the wall clock again, in milliseconds. */
+const LOOK = 5_000
+
+/** Waits until the wall clock shows an instant, however it is set meanwhile. */
+const sleepUntil = (clock: Clock.Clock, until: number): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const left = until - clock.unsafeCurrentTimeMillis()
+    return left <= 0
+      ? Effect.void
+      : left <= LOOK
+      ? Effect.flatMap(clock.sleep(Duration.millis(left)), () => sleepUntil(clock, until))
+      : Effect.flatMap(clock.sleep(Duration.millis(LOOK)), () => sleepUntil(clock, until))
+  })
+
+/** One call that has failed at least once. */
+interface Call<A, E, R> {
+  readonly self: Effect.Effect<A, E, R>
+  readonly policy: RetryPolicy.RetryPolicy
+  readonly clock: Clock.Clock
+  readonly listener: Context.Tag.Service<Listener>
+  readonly budget: Context.Tag.Service<RetryBudget>
+  /** When the first attempt began, on the clock that nobody sets. */
+  readonly began: bigint
+  /** Attempts that were made here. */
+  attempt: number
+  /** Those, and the ones that were made below for them. */
+  made: number
+  state: unknown
+  /** What the last retry took from the budget. */
+  taken: number
+}
+
+const elapsed = ({ began, clock }: { readonly began: bigint; readonly clock: Clock.Clock }): number =>
+  Number(clock.unsafeCurrentTimeNanos() - began) / 1e6
+
+/** The event of an interruption that strikes in `self`, where somebody listens. */
+const watched = <A, E, R>(
+  self: Effect.Effect<A, E, R>,
+  listener: Context.Tag.Service<Listener>,
+  attempt: number,
+  where: "attempt" | "backoff"
+): Effect.Effect<A, E, R> =>
+  listener === undefined
+    ? self
+    : Effect.onInterrupt(self, () => listener({ _tag: "Interrupted", attempt, where }))
+
+/** A span event, a metric and a line of the debug log, none of which holds more than the readout. */
+const record = (
+  fault: Fault.Fault,
+  made: number,
+  what: { readonly tier: string; readonly wait: number } | { readonly because: Because }
+): Effect.Effect<void> =>
+  Effect.withFiberRuntime((fiber) => {
+    const labels = fiber.getFiberRef(FiberRef.currentMetricLabels)
+    const span = Context.getOption(fiber.currentContext, Tracer.ParentSpan)
+    if ("tier" in what) {
+      const metrics = metricsOf(fault._tag, what.tier)
+      metrics.retries.unsafeUpdate(1, labels)
+      metrics.waits.unsafeUpdate(what.wait, labels)
+    } else metricsOf(fault._tag, what.because).surfaced.unsafeUpdate(1, labels)
+    if (Option.isSome(span) && span.value._tag === "Span") {
+      const now = Context.get(fiber.currentDefaultServices, Clock.Clock).unsafeCurrentTimeNanos()
+      span.value.event("tier" in what ? "recourse.retry" : "recourse.surfaced", now, { tag: fault._tag, ...what })
+      span.value.attribute("recourse.attempts", made)
+    }
+    return "tier" in what && LogLevel.lessThanEqual(fiber.getFiberRef(FiberRef.currentMinimumLogLevel), LogLevel.Debug)
+      ? Effect.logDebug(`${fault.message} Retrying in tier ${what.tier} after ${Math.round(what.wait)} ms.`)
+      : Effect.void
+  })
+
+const surface = <A, E, R, F extends E & Fault.Fault>(
+  call: Call<A, E, R>,
+  fault: F,
+  because: Because
+): Effect.Effect<never, E> => {
+  const last = call.made === fault.attempts ? fault : Fault.withAttempts(fault, call.made)
+  return record(fault, call.made, { because }).pipe(
+    Effect.zipRight(
+      call.listener === undefined
+        ? Effect.void
+        : call.listener({ _tag: "Surfaced", attempt: call.attempt, fault: last, because })
+    ),
+    Effect.zipRight(Effect.fail(last))
+  )
+}
+
+const failed = <A, E, R>(call: Call<A, E, R>, fault: E & Fault.Fault): Effect.Effect<A, E, R> => {
+  // an answer of a hold was never sent, and stands for no attempt
+  call.made += fault.attempts
+  return call.listener === undefined
+    ? decide(call, fault)
+    : Effect.zipRight(
+      call.listener({ _tag: "Failed", attempt: call.attempt, fault, attempts: fault.attempts }),
+      decide(call, fault)
+    )
+}
+
+const decide = <A, E, R>(call: Call<A, E, R>, fault: E & Fault.Fault): Effect.Effect<A, E, R> => {
+  const remedy = Remedy.fromFault(fault, call.policy)
+  if (remedy._tag !== "Retry") return surface(call, fault, remedy._tag === "Defer" ? "deferred" : "tag")
+  const now = call.clock.unsafeCurrentTimeMillis()
+  return Effect.flatMap(scheduleOf(call.policy).step(now, fault, call.state), ([state, , decision]) => {
+    call.state = state
+    if (ScheduleDecision.isDone(decision)) return surface(call, fault, "tier")
+    const wait = Math.max(0, ScheduleIntervals.start(decision.intervals) - now)
+    const { within } = call.policy
+    if (Option.isSome(within) && elapsed(call) + wait > Duration.toMillis(within.value)) return surface(call, fault, "time")
+    if (call.budget === undefined) return again(call, fault, remedy, now, wait)
+    return Effect.flatMap(call.budget.take(fault), (taken) => {
+      call.taken = taken
+      return taken === 0 ? surface(call, fault, "budget") : again(call, fault, remedy, now, wait)
+    })
+  })
+}
+
+const again = <A, E, R>(
+  call: Call<A, E, R>,
+  fault: E & Fault.Fault,
+  remedy: Remedy.Retry,
+  now: number,
+  wait: number
+): Effect.Effect<A, E, R> => {
+  const named = Option.getOrUndefined(remedy.wait)
+  const retrying = call.listener === undefined ? Effect.void : call.listener({
+    _tag: "Retrying",
+    attempt: call.attempt,
+    fault,
+    tier: remedy.tier,
+    wait: Duration.millis(wait),
+    named: named !== undefined
+  })
+  // an instant that was not cut ends by the wall clock, everything else by the time that passes
+  const byWall = named?.reset.named === "instant" && named.millis === named.reset.waitMillis
+  const sleep = wait === 0
+    ? Effect.void
+    : byWall
+    ? sleepUntil(call.clock, now + wait)
+    : call.clock.sleep(Duration.millis(wait))
+  return record(fault, call.made, { tier: remedy.tier, wait }).pipe(
+    Effect.zipRight(retrying),
+    Effect.zipRight(watched(sleep, call.listener, call.attempt, "backoff")),
+    Effect.zipRight(Effect.suspend(() => {
+      call.attempt += 1
+      return attempted(call, Option.some(fault))
+    }))
+  )
+}
+
+const attempted = <A, E, R>(call: Call<A, E, R>, replaces: Option.Option<Fault.Fault>): Effect.Effect<A, E, R> => {
+  const { attempt, budget, listener } = call
+  const self = Effect.provideService(call.self, Attempt.Attempt, { number: attempt, replaces })
+  const onFailure = (error: E): Effect.Effect<A, E, R> =>
+    Fault.isFault(error) ? failed(call, error) : Effect.fail(error)
+  if (listener === undefined && budget === undefined) return Effect.catchAll(self, onFailure)
+  const recovered = Effect.zipRight(
+    budget === undefined ? Effect.void : budget.give(call.taken),
+    listener === undefined ? Effect.void : listener({ _tag: "Recovered", attempt })
+  )
+  const run = Effect.matchEffect(watched(self, listener, attempt, "attempt"), {
+    onFailure,
+    onSuccess: (answer) => Effect.as(recovered, answer)
+  })
+  return listener === undefined ? run : Effect.zipRight(listener({ _tag: "Started", attempt }), run)
+}
+
+/** The first attempt: bare, unless somebody listens or keeps a budget. */
+const start = <A, E, R>(self: Effect.Effect<A, E, R>, { policy = RetryPolicy.standard }: Options): Effect.Effect<A, E, R> =>
+  Effect.withFiberRuntime((fiber) => {
+    const context = fiber.currentContext
+    const listener = Context.get(context, Listener)
+    const budget = Context.get(context, RetryBudget)
+    const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
+    const began = clock.unsafeCurrentTimeNanos()
+    // a recovery inside an attempt of another one begins its own count
+    const bare = Context.get(context, Attempt.Attempt) === Attempt.first
+      ? self
+      : Effect.provideService(self, Attempt.Attempt, Attempt.first)
+    const onFailure = (error: E): Effect.Effect<A, E, R> =>
+      Fault.isFault(error)
+        ? failed({ self, policy, clock, listener, budget, began, attempt: 1, made: 0, state: scheduleOf(policy).initial, taken: 0 }, error)
+        : Effect.fail(error)
+    const run = budget === undefined
+      ? Effect.catchAll(watched(bare, listener, 1, "attempt"), onFailure)
+      : Effect.matchEffect(watched(bare, listener, 1, "attempt"), {
+        onFailure,
+        onSuccess: (answer) => Effect.as(budget.give(0), answer)
+      })
+    return listener === undefined ? run : Effect.zipRight(listener({ _tag: "Started", attempt: 1 }), run)
+  })
+
+/**
+ * Makes a call again as long as its faults are worth it under the policy, and waits as long as the remedy says. It retries
+ * only what the remedy retries, gives the last fault back unchanged but for its `attempts`, and lets everything that is no
+ * fault pass with its type. Nothing runs after an interruption, and a sleeping call is interrupted at once.
+ *
+ * A named instant is waited for by the wall clock, looked at every 5 s; every other wait ends by the time that passes. The
+ * policy's total time begins with the first attempt: no attempt begins after it, and no wait is entered that would pass it.
+ * A fault that stands for several attempts, because a recovery or an SDK inside has retried, counts for as many, so nested
+ * recoveries do not multiply.
+ *
+ * From the first failure on, each retry and each fault that is given back leaves a metric, an event on the current span, and
+ * each retry one line of the debug log.
+ *
+ * @example
+ * ```ts
+ * import { Diagnosis, Recovery, RetryPolicy } from "@recourse/core"
+ * import { Effect } from "effect"
+ *
+ * const call = Effect.fail(Diagnosis.fromResponse({ status: 529 }, { received: Date.now() }))
+ * const recovered = call.pipe(
+ *   Recovery.recover({ policy: RetryPolicy.brisk }),
+ *   Effect.catchTag("ContextOverflowed", () => Effect.succeed("compacted"))
+ * )
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const recover: {
+  (options?: Options): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  <A, E, R>(self: Effect.Effect<A, E, R>, options?: Options): Effect.Effect<A, E, R>
+} = dual(
+  (args) => Effect.isEffect(args[0]),
+  <A, E, R>(self: Effect.Effect<A, E, R>, options: Options = {}): Effect.Effect<A, E, R> => start(self, options)
+)
+
+/**
+ * A call that fails with anything at all, as one that fails with faults: each error is diagnosed when it is met. A fault stays
+ * as it is.
+ *
+ * @example
+ * ```ts
+ * import { Recovery } from "@recourse/core"
+ * import { Effect } from "effect"
+ *
+ * const call = Effect.tryPromise({ try: () => Promise.reject(new Error("socket hang up")), catch: (error) => error })
+ * const recovered = call.pipe(Recovery.read, Recovery.recover)
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const read = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, Fault.Fault, R> =>
+  Effect.catchAll(self, (error) =>
+    Effect.flatMap(Clock.currentTimeMillis, (received) => Effect.fail(Diagnosis.fromUnknown(error, { received }))))
