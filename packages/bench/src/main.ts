@@ -1,6 +1,9 @@
 import Table from "cli-table3"
+import { execFileSync } from "node:child_process"
+import { fileURLToPath } from "node:url"
 import * as Bench from "./Bench.ts"
 import * as Reading from "./Reading.ts"
+import * as Recovering from "./Recovering.ts"
 
 const json = process.argv.includes("--json")
 
@@ -15,6 +18,38 @@ const verdict = (ratio: number, goal: number | undefined): string =>
   goal === undefined ? "" : `${ratio <= goal ? "met" : "missed"} (at most ${goal})`
 
 const rows: Array<Bench.Row> = []
+for (const group of Recovering.groups) rows.push(...await Bench.group(group))
+
+const script = fileURLToPath(new URL("./waiters.js", import.meta.url))
+const kinds = ["Effect.sleep", "recover", "p-retry", "cockatiel"]
+const ROUNDS = 3
+const measured = kinds.map((kind) =>
+  Array.from(
+    { length: ROUNDS },
+    (): { bytes: number; oneMicros: number; allMillis: number } =>
+      JSON.parse(execFileSync(process.execPath, ["--expose-gc", script, kind], { encoding: "utf8" }))
+  )
+)
+const middle = (values: ReadonlyArray<number>): number => [...values].sort((a, b) => a - b)[1] ?? 0
+const waiting = [
+  ["heap of a waiting caller, at 100,000 (time: bytes)", "bytes", 1, 5_000],
+  ["cancelling one of 100,000 waiting callers", "oneMicros", 1_000, undefined],
+  ["cancelling 100,000 waiting callers", "allMillis", 1e6, undefined]
+] as const
+for (const [name, figure, unit, most] of waiting) {
+  const base = middle((measured[0] ?? []).map((one) => one[figure]))
+  for (const [i, kind] of kinds.entries()) {
+    const value = middle((measured[i] ?? []).map((one) => one[figure]))
+    const goal = kind !== "recover"
+      ? undefined
+      : most !== undefined
+      ? most / base
+      : figure === "allMillis"
+      ? 1.2
+      : undefined
+    rows.push({ group: name, name: kind, nanos: value * unit, ratio: value / base, goal })
+  }
+}
 for (const group of Reading.groups) rows.push(...await Bench.group(group))
 
 const growth: Array<Bench.Row> = []

@@ -38,8 +38,14 @@ export interface Named {
   readonly policy: RetryPolicy.RetryPolicy
 }
 
-/** A duration in its two largest units. */
-const span = (duration: Duration.DurationInput): string => Duration.format(duration).split(" ").slice(0, 2).join(" ")
+/**
+ * A duration in its two largest units.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const span = (duration: Duration.DurationInput): string =>
+  Duration.format(duration).split(" ").slice(0, 2).join(" ")
 
 const local = new Intl.DateTimeFormat("en-GB", {
   weekday: "short",
@@ -157,7 +163,19 @@ export const text = ({ found }: Reading, named: Named, screen: Screen): string =
 }
 
 /**
- * A reading as one object: the shape that `--json` and `--jsonl` print.
+ * A reading as one object with its file and its sentence: what `--json` prints.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const object = (reading: Reading, named: Named, file: string): object => ({
+  file,
+  ...json(reading, named),
+  ...(Fault.isFault(reading.found) ? { message: reading.found.message } : {})
+})
+
+/**
+ * A reading as one object: a line that `--jsonl` prints.
  *
  * @category conversions
  * @since 0.1.0

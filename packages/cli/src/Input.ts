@@ -49,7 +49,7 @@ export interface Options {
  * @since 0.1.0
  */
 export interface Reading {
-  readonly id: string | undefined
+  readonly id: string | number | undefined
   readonly form: Form
   readonly found: Fault.Fault | StreamEnd.StreamEnd
 }
@@ -67,10 +67,14 @@ export class InputInvalid extends Data.TaggedError("InputInvalid")<{ readonly fi
 }
 
 const Row = Schema.Struct({
-  id: Schema.optional(Schema.String),
-  received: Schema.DateFromString.pipe(Schema.validDate()),
+  id: Schema.optional(Schema.Union(Schema.String, Schema.Number)),
+  received: Schema.Union(Schema.DateFromString, Schema.DateFromNumber).pipe(
+    Schema.validDate({ message: () => "an instant: ISO text, or epoch milliseconds" })
+  ).annotations({ message: () => "an instant: ISO text, or epoch milliseconds" }),
   source: Schema.Struct({
-    kind: Schema.Literal("response", "body_2xx", "stream_frame", "transport", "thrown"),
+    kind: Schema.Literal("response", "body_2xx", "stream_frame", "transport", "thrown").annotations({
+      message: () => "one of response, body_2xx, stream_frame, transport, thrown"
+    }),
     status: Schema.optional(Schema.NullOr(Schema.Number)),
     headers: Schema.optional(Schema.Unknown),
     body: Schema.optional(Schema.Unknown),
@@ -152,10 +156,11 @@ const headOf = (text: string): Head | undefined => {
   for (let line = statusLine.exec(rest); line !== null; line = statusLine.exec(rest)) {
     rest = rest.slice(line[0].length)
     const headers: Array<readonly [string, string]> = []
-    for (let header = /^([^\s:]+):[ \t]*([^\r\n]*)\r?(?:\n|$)/.exec(rest); header !== null;) {
-      headers.push([header[1] ?? "", (header[2] ?? "").trim()])
+    // a value may go on in lines that begin with a blank
+    const field = /^([^\s:]+):[ \t]*([^\r\n]*(?:\r?\n[ \t]+[^\r\n]+)*)\r?(?:\n|$)/
+    for (let header = field.exec(rest); header !== null; header = field.exec(rest)) {
+      headers.push([header[1] ?? "", (header[2] ?? "").replace(/\s+/g, " ").trim()])
       rest = rest.slice(header[0].length)
-      header = /^([^\s:]+):[ \t]*([^\r\n]*)\r?(?:\n|$)/.exec(rest)
     }
     rest = rest.replace(/^\r?\n/, "")
     head = { status: Number(line[1]), headers, body: rest }
@@ -189,7 +194,7 @@ const fromTranscript = (text: string, received: Date): Reading["found"] => {
       if (end === undefined || end._tag === "Complete") end = ends ?? end
     }
   })
-  parser.feed(text.replace(/^\uFEFF/, ""))
+  parser.feed(asEvents(text.replace(/^\uFEFF/, "")))
   // the last event of a transcript may lack its blank line
   parser.feed("\n\n")
   return failed === undefined
@@ -197,7 +202,16 @@ const fromTranscript = (text: string, received: Date): Reading["found"] => {
     : Diagnosis.fromFrame(failed, { received })
 }
 
-const isTranscript = (text: string): boolean => /^\s*(?:event|data|id|retry|):/.test(text)
+/** Lines of JSON, as Ollama streams them, become events; an event stream stays as it is. */
+const asEvents = (text: string): string =>
+  text.trimStart().startsWith("{") ? text.split(/\r?\n/).map((line) => `data: ${line}\n\n`).join("") : text
+
+const isTranscript = (text: string): boolean => {
+  if (/^\s*(?:event|data|id|retry|):/.test(text)) return true
+  const first = parse(text.trimStart().split("\n", 1)[0] ?? "")
+  return text.trim().includes("\n") && Option.isSome(first) && isRecord(first.value) &&
+    (typeof first.value["done"] === "boolean" || "choices" in first.value || "candidates" in first.value)
+}
 
 const isThrown = (value: unknown): boolean =>
   isRecord(value) && value["error"] === undefined && (
@@ -261,7 +275,12 @@ export const read = (text: string, options: Options): Either.Either<ReadonlyArra
   switch (form) {
     case "row":
       return Either.all(
-        rowsOf(text).map((row) => Option.match(row, { onNone: () => Either.left(noJson), onSome: fromRow }))
+        rowsOf(text).map((row, i) =>
+          Either.mapLeft(
+            Option.match(row, { onNone: () => Either.left(noJson), onSome: fromRow }),
+            ({ field, mend }) => new InputInvalid({ field: `row ${i + 1}, ${field}`, mend })
+          )
+        )
       )
     case "thrown":
       return Option.match(parse(text), {
@@ -302,7 +321,7 @@ export const read = (text: string, options: Options): Either.Either<ReadonlyArra
       return one(
         status === undefined
           ? Option.isSome(parse(text))
-            ? Diagnosis.fromFrame(text, { received })
+            ? unlessGood(200, text, () => Diagnosis.fromFrame(text, { received }))
             : Diagnosis.fromUnknown(text.trim(), { received })
           : unlessGood(status, text, () => Diagnosis.fromResponse({ status, body: text }, { received }))
       )

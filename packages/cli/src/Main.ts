@@ -17,11 +17,11 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
-import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import pc from "picocolors"
 import * as Explain from "./Explain.ts"
 import * as Input from "./Input.ts"
+import * as Plan from "./Plan.ts"
 import * as Tour from "./Tour.ts"
 
 /**
@@ -39,14 +39,11 @@ const policies = {
   cautious: RetryPolicy.cautious
 }
 
-const policy = Options.choiceWithValue("policy", [
-  ["standard", { name: "standard", policy: policies.standard }],
-  ["brisk", { name: "brisk", policy: policies.brisk }],
-  ["persistent", { name: "persistent", policy: policies.persistent }],
-  ["cautious", { name: "cautious", policy: policies.cautious }]
-]).pipe(
+const choices = Object.entries(policies).map(([name, policy]): [string, Explain.Named] => [name, { name, policy }])
+
+const policy = Options.choiceWithValue("policy", choices).pipe(
   Options.withDefault({ name: "standard", policy: policies.standard }),
-  Options.withDescription("The policy under which the remedy is given")
+  Options.withDescription("The policy under which it is told")
 )
 
 const files = Args.text({ name: "file" }).pipe(
@@ -59,13 +56,20 @@ const as = Options.choice("as", Input.forms).pipe(
   Options.optional
 )
 
-const status = Options.integer("status").pipe(
-  Options.withSchema(Schema.Int.pipe(Schema.between(100, 599))),
+const status = Options.text("status").pipe(
+  Options.filterMap(
+    (text) => /^[1-5]\d\d$/.test(text) ? Option.some(Number(text)) : Option.none(),
+    "--status: a number from 100 to 599"
+  ),
   Options.withDescription("The HTTP status of a body that was saved without its head"),
   Options.optional
 )
 
-const received = Options.date("received").pipe(
+const received = Options.text("received").pipe(
+  Options.filterMap(
+    (text) => Number.isNaN(Date.parse(text)) ? Option.none() : Option.some(new Date(text)),
+    "--received: an instant, such as 2026-01-10T10:00:00Z"
+  ),
   Options.withDescription("When it was received (ISO); the answer's date header by default, else now"),
   Options.optional
 )
@@ -91,6 +95,13 @@ export const screen: Effect.Effect<Explain.Screen> = Effect.map(Clock.currentTim
   now: new Date(now)
 }))
 
+const unreadable = (reason: string): string =>
+  reason === "NotFound"
+    ? "no such file"
+    : reason === "PermissionDenied"
+    ? "may not be read"
+    : "not a file that can be read"
+
 const complain = (file: string, mend: string) => Console.error(`${nameOf(file)}: ${mend}`)
 
 const explainFile = (
@@ -114,7 +125,7 @@ const explainFile = (
       now: view.now
     })
     for (const reading of readings) {
-      if (options.json) yield* Console.log(JSON.stringify(Explain.json(reading, options.policy)))
+      if (options.json) yield* Console.log(JSON.stringify(Explain.object(reading, options.policy, nameOf(file))))
       else {
         const name = reading.id ?? (headed ? nameOf(file) : undefined)
         if (name !== undefined) yield* Console.log(view.colors.dim(`— ${name}`))
@@ -125,14 +136,13 @@ const explainFile = (
   }).pipe(
     Effect.catchTags({
       InputInvalid: (error) => Effect.as(complain(file, error.message), 1),
-      SystemError: (error) =>
-        Effect.as(complain(file, error.reason === "NotFound" ? "no such file" : error.message), 1),
+      SystemError: (error) => Effect.as(complain(file, unreadable(error.reason)), 1),
       BadArgument: (error) => Effect.as(complain(file, error.message), 1)
     }),
     Effect.withSpan("explain", { attributes: { file } })
   )
 
-const line = (row: string, named: Explain.Named): { readonly out: string; readonly bad: boolean } => {
+const line = (row: string, n: number, named: Explain.Named): { readonly out: string; readonly bad: boolean } => {
   const answer = Either.flatMap(
     Either.try({
       try: (): unknown => JSON.parse(row),
@@ -140,13 +150,13 @@ const line = (row: string, named: Explain.Named): { readonly out: string; readon
     }),
     (value) =>
       Either.mapLeft(Input.fromRow(value), (error) => ({
-        error: error.message,
+        error: `line ${n}: ${error.message}`,
         id: typeof value === "object" && value !== null && "id" in value ? value.id : null
       }))
   )
   return Either.match(answer, {
     onLeft: (left) => ({
-      out: JSON.stringify("id" in left ? { id: left.id, error: left.error } : { id: null, error: left.message }),
+      out: JSON.stringify("id" in left ? left : { id: null, error: `line ${n}: ${left.message}` }),
       bad: true
     }),
     onRight: (reading) => ({ out: JSON.stringify(Explain.json(reading, named)), bad: false })
@@ -157,12 +167,14 @@ const line = (row: string, named: Explain.Named): { readonly out: string; readon
 const explainRows = (file: string, named: Explain.Named) =>
   Effect.gen(function*() {
     const bad = yield* Ref.make(0)
+    let n = 0
     yield* bytes(file).pipe(
       Stream.decodeText(),
       Stream.splitLines,
-      Stream.filter((row) => row.trim() !== ""),
+      Stream.map((row) => ({ row, n: ++n })),
+      Stream.filter(({ row }) => row.trim() !== ""),
       Stream.mapChunksEffect((rows) => {
-        const lines = Chunk.map(rows, (row) => line(row, named))
+        const lines = Chunk.map(rows, ({ n, row }) => line(row, n, named))
         return Effect.as(
           Ref.update(bad, (n) => n + Chunk.reduce(lines, 0, (sum, { bad }) => sum + (bad ? 1 : 0))),
           Chunk.of(`${Chunk.join(Chunk.map(lines, ({ out }) => out), "\n")}\n`)
@@ -173,8 +185,7 @@ const explainRows = (file: string, named: Explain.Named) =>
     return yield* Ref.get(bad)
   }).pipe(
     Effect.catchTags({
-      SystemError: (error) =>
-        Effect.as(complain(file, error.reason === "NotFound" ? "no such file" : error.message), 1),
+      SystemError: (error) => Effect.as(complain(file, unreadable(error.reason)), 1),
       BadArgument: (error) => Effect.as(complain(file, error.message), 1)
     })
   )
@@ -200,32 +211,67 @@ const explain = Command.make(
     })
 ).pipe(Command.withDescription("Reads failed language-model calls and says what can be done about each"))
 
-const recourse = Command.make("recourse", {}, () => Effect.flatMap(screen, Tour.print)).pipe(
-  Command.withDescription("What can be done about a failed language-model call. Alone: a short tour"),
-  Command.withSubcommands([explain])
+const run = Options.text("faults").pipe(
+  Options.withDescription(
+    "What the call meets in turn: 429:20s,529,reset,timeout,cut,malformed; the worst of each if left out"
+  ),
+  Options.optional
 )
 
-const takesValue = new Set(["--as", "--status", "--received", "--policy"])
+const versus = Options.choiceWithValue("versus", choices).pipe(
+  Options.withDescription("A second policy, on the same axis"),
+  Options.optional
+)
 
-/** The parser wants options before files; people write them on either side. */
-const optionsFirst = (argv: ReadonlyArray<string>): ReadonlyArray<string> => {
+const plan = Command.make("plan", { policy, faults: run, versus }, (options) =>
+  Effect.gen(function*() {
+    const view = yield* screen
+    const faults = yield* Option.match(options.faults, {
+      onNone: () => Effect.succeed(Option.none()),
+      onSome: (text) => Effect.map(Plan.faults(text), Option.some)
+    })
+    const rest = Option.match(options.versus, { onNone: () => [], onSome: (other) => [other] })
+    yield* Console.log(Plan.text([options.policy, ...rest], faults, view))
+  }).pipe(
+    Effect.catchTag("InputInvalid", (error) => Effect.zipRight(Console.error(error.message), new Unread({ inputs: 1 })))
+  )).pipe(Command.withDescription("Shows beforehand what a policy would do about a run of failures"))
+
+const recourse = Command.make("recourse", {}, () => Effect.flatMap(screen, Tour.print)).pipe(
+  Command.withDescription("What can be done about a failed language-model call. Alone: a short tour"),
+  Command.withSubcommands([explain, plan])
+)
+
+const valued = new Set([
+  "--as",
+  "--status",
+  "--received",
+  "--policy",
+  "--faults",
+  "--versus",
+  "--log-level",
+  "--completions"
+])
+const flags = new Set(["--json", "--jsonl", "--help", "-h", "--version", "--wizard"])
+
+/** The parser wants options before files, and takes one that it does not know for a file; people write them on either side. */
+const optionsFirst = (argv: ReadonlyArray<string>): Either.Either<ReadonlyArray<string>, string> => {
   const [node = "", script = "", command, ...rest] = argv
-  if (command !== "explain") return argv
+  if (command !== "explain") return Either.right(argv)
   const options: Array<string> = []
   const names: Array<string> = []
   for (let i = 0; i < rest.length; i++) {
     const word = rest[i] ?? ""
     if (!word.startsWith("-") || word === "-") names.push(word)
-    else {
-      options.push(word)
-      const value = rest[i + 1]
-      if (takesValue.has(word) && value !== undefined) {
-        options.push(value)
-        i++
-      }
+    else if (flags.has(word) || /^--\w+=/.test(word)) options.push(word)
+    else if (!valued.has(word)) {
+      return Either.left(`${word}: there is no such option; recourse explain --help lists them`)
+    } else {
+      const value = rest[++i]
+      if (value === undefined) return Either.left(`${word}: it needs a value`)
+      options.push(word, value)
     }
   }
-  return [node, script, command, ...options, ...names]
+  return Either.right([node, script, command, ...options, ...names])
 }
 
 /**
@@ -234,5 +280,9 @@ const optionsFirst = (argv: ReadonlyArray<string>): ReadonlyArray<string> => {
  * @category constructors
  * @since 0.1.0
  */
-export const run = (argv: ReadonlyArray<string>) =>
-  Command.run(recourse, { name: "recourse", version: "0.1.0" })(optionsFirst(argv))
+export const main = (argv: ReadonlyArray<string>) =>
+  Effect.flatMap(
+    Effect.catchAll(optionsFirst(argv), (message) =>
+      Effect.zipRight(Console.error(message), Effect.fail(new Unread({ inputs: 1 })))),
+    Command.run(recourse, { name: "recourse", version: "0.1.0" })
+  )

@@ -12,7 +12,7 @@ const exit = (code: number) =>
     process.exitCode = code
   })
 
-Main.run(process.argv).pipe(
+Main.main(process.argv).pipe(
   // what the command line got wrong has been printed by its parser
   Effect.catchAll(() => exit(2)),
   Effect.provide(NodeContext.layer),

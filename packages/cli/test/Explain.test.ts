@@ -64,6 +64,17 @@ describe("recourse explain", () => {
     ],
     ["an event stream after a head", "StreamCut", "HTTP/1.1 200 OK\n\ndata: {\"choices\":[]}\n\n"],
     ["a good answer", null, "HTTP/1.1 200 OK\n\n{\"choices\":[{\"finish_reason\":\"length\"}]}"],
+    ["a good answer without a status", null, "{\"choices\":[{\"finish_reason\":\"stop\"}]}"],
+    [
+      "lines of JSON that end",
+      null,
+      "{\"model\":\"l\",\"done\":false}\n{\"model\":\"l\",\"done\":true,\"done_reason\":\"stop\"}\n"
+    ],
+    [
+      "lines of JSON that break off",
+      "StreamCut",
+      "{\"model\":\"l\",\"done\":false}\n{\"model\":\"l\",\"done\":false}\n"
+    ],
     ["a form that was named", "Unrecognized", "{\"name\":\"x\",\"message\":\"y\"}", "--as", "thrown"]
   ]
   for (const [form, wanted, input, ...args] of inputs) {
@@ -114,6 +125,8 @@ describe("recourse explain", () => {
 
   const wrong: ReadonlyArray<readonly [why: string, args: ReadonlyArray<string>, input: string, mend: RegExp]> = [
     ["no such file", ["explain", "nowhere.json"], "", /^nowhere\.json: no such file\n$/],
+    ["a folder", ["explain", "."], "", /^\.: not a file/],
+    ["one row of several", ["explain", "--as", "row"], "{\"source\":1}\n", /^standard input: row 1, received/],
     ["nothing at all", ["explain"], "", /empty.*--status/],
     ["half of a row", ["explain", "--as", "row"], "{\"id\":", /not JSON/],
     [
@@ -138,10 +151,21 @@ describe("recourse explain", () => {
     assert.strictEqual(stderr.trim().split("\n").length, 1)
   })
 
-  it("an option that is none ends with status 2", () => {
-    assert.strictEqual(run(["explain", "--policy", "hasty", "x"]).status, 2)
-    assert.strictEqual(run(["explain", "--status", "9000", "x"]).status, 2)
-  })
+  const options: ReadonlyArray<readonly [args: ReadonlyArray<string>, mend: RegExp]> = [
+    [["--policy", "hasty", "x"], /standard, brisk, persistent, cautious/],
+    [["--status", "9000", "x"], /--status: a number from 100 to 599/],
+    [["--status", "abc", "x"], /--status: a number from 100 to 599/],
+    [["--received", "yesterday", "x"], /--received: an instant/],
+    [["x", "--foo"], /--foo: there is no such option/],
+    [["x", "--policy"], /--policy: it needs a value/]
+  ]
+  for (const [args, mend] of options) {
+    it(`an option that cannot be ends with status 2 and its mend: ${args.join(" ")}`, () => {
+      const { status, stderr } = run(["explain", ...args])
+      assert.strictEqual(status, 2)
+      assert.match(stderr, mend)
+    })
+  }
 })
 
 describe("recourse explain --jsonl", () => {
@@ -157,8 +181,8 @@ describe("recourse explain --jsonl", () => {
       answers.map(({ id }) => id),
       [JSON.parse(rows[0] ?? "").id, null, "odd", ...rows.slice(1).map((row) => JSON.parse(row).id)]
     )
-    assert.isString(answers[1].error)
-    assert.isString(answers[2].error)
+    assert.match(answers[1].error, /^line 2: /)
+    assert.match(answers[2].error, /^line 3: /)
     assert.deepStrictEqual(Object.keys(answers[0]), [
       "id",
       "tag",
@@ -201,5 +225,37 @@ describe("recourse alone", () => {
     const tour = execFileSync(process.execPath, [bin], { encoding: "utf8" })
     assert.include(tour, "npm start -- explain")
     assert.strictEqual(readdirSync(examples).length, tour.split("├").length - 1)
+  })
+})
+
+describe("recourse plan", () => {
+  it("tells the waits of a run, as a table and as a plot", () => {
+    const { status, stdout } = run(["plan", "--policy", "brisk", "--faults", "429:20s,529,reset"])
+    assert.strictEqual(status, 0)
+    for (const text of ["brisk: 4 requests", "20s, named", "0 to 750ms", "answers", "attempt 4 │", "22s 250ms"]) {
+      assert.include(stdout, text)
+    }
+    assert.notInclude(stdout, "\u001b")
+  })
+
+  it("shows the worst of each kind where no run is given", () => {
+    const { stdout } = run(["plan", "--policy", "persistent"])
+    assert.include(stdout, "persistent: 10 requests")
+    assert.include(stdout, "malformed, again and again\npersistent: 1 requests")
+  })
+
+  it("draws a second policy on the same axis", () => {
+    const { stdout } = run(["plan", "--versus", "cautious", "--faults", "529,429:5m"])
+    assert.include(stdout, "standard attempt 2 │")
+    assert.include(stdout, "cautious attempt 3 │")
+    assert.include(stdout, "its reset is past the policy's patience")
+  })
+
+  it("refuses what is no failure, with its mend", () => {
+    for (const faults of ["429:soon", "teapot", "529,,"]) {
+      const { status, stderr } = run(["plan", "--faults", faults])
+      assert.strictEqual(status, 2)
+      assert.match(stderr, /^--faults .*: /)
+    }
   })
 })

@@ -378,7 +378,7 @@ const engineNames = new Set(["InternalError", "SystemError"])
 // --- the fault ---------------------------------------------------------------------------------------------------------
 
 const millisOf = (at: Options["received"]): number => {
-  const millis = typeof at === "number" ? at : DateTime.isDateTime(at) ? at.epochMillis : at.getTime()
+  const millis = DateTime.isDateTime(at) ? at.epochMillis : at instanceof Date ? at.getTime() : at
   return Math.abs(millis) <= 8.64e15 ? millis : 0
 }
 
@@ -436,7 +436,9 @@ class Diagnosed implements Fault.LimitFields {
 }
 
 const make = (evidence: Evidence.Evidence, options: Options, attempts: number): Fault.Fault => {
-  const decided = evidence._tag === "Response" ? fromResponseLeaf(evidence, options.codes) : fromProseLeaf(evidence, options.codes)
+  const decided = evidence._tag === "Response"
+    ? fromResponseLeaf(evidence, options.codes)
+    : fromProseLeaf(evidence, options.codes)
   const fields = new Diagnosed(evidence, millisOf(options.received), decided, attempts)
   const kind = kindOf(decided.meaning)
   return kind === "RateLimited" ? new Fault.RateLimited(fields) : new Fault.plain[kind](fields)

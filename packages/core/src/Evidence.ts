@@ -90,7 +90,7 @@ const bodyOf = (body: unknown): unknown => {
  */
 export const fromResponse = (response: ResponseInput): Response =>
   new Response({
-    status: Number.isInteger(response.status) ? response.status : undefined,
+    status: httpStatus(response.status, 100, 999),
     headers: response.headers,
     body: bodyOf(response.body),
     origin: "http"
@@ -128,9 +128,9 @@ const firstBody = (...candidates: ReadonlyArray<unknown>): unknown => {
   return undefined
 }
 
-const httpStatus = (u: unknown): number | undefined => {
-  const n = typeof u === "string" && /^[2-5]\d\d$/.test(u) ? Number(u) : u
-  return typeof n === "number" && Number.isInteger(n) && n >= 200 && n <= 599 ? n : undefined
+const httpStatus = (u: unknown, least = 200, most = 599): number | undefined => {
+  const n = typeof u === "string" && /^\d{3}$/.test(u) ? Number(u) : u
+  return typeof n === "number" && Number.isInteger(n) && n >= least && n <= most ? n : undefined
 }
 
 const statusOf = (node: unknown): number | undefined =>
@@ -143,7 +143,10 @@ const statusOf = (node: unknown): number | undefined =>
 /** The answer that one object of a chain carries, and how much it says. */
 const answerOf = (
   node: unknown
-): { readonly response: Response; readonly says: "status" | "code" | "quote" | "words" | "2xx" | "nothing" } | undefined => {
+):
+  | { readonly response: Response; readonly says: "status" | "code" | "quote" | "words" | "2xx" | "nothing" }
+  | undefined =>
+{
   const status = statusOf(node)
   const from = peek(node, "response")
   const message = typeof node === "string" ? node : text(peek(node, "message"))
@@ -160,7 +163,8 @@ const answerOf = (
   for (const key of ["code", "type", "errorCode", "lc_error_code"]) {
     const code = text(peek(node, key))
     if (
-      code !== undefined && !code.startsWith("ERR_") && (status !== undefined || /^[A-Za-z]+(?:_[A-Za-z0-9]+)+$/.test(code)) &&
+      code !== undefined && !code.startsWith("ERR_") &&
+      (status !== undefined || /^[A-Za-z]+(?:_[A-Za-z0-9]+)+$/.test(code)) &&
       verdict(code) === undefined
     ) {
       codes.push(code)

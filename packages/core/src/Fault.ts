@@ -388,7 +388,9 @@ export type Retryable = { [Tag in keyof typeof worth]: (typeof worth)[Tag] exten
  */
 export const isRetryable = (tag: string): tag is Retryable => retryable.has(tag)
 
-const retryable: ReadonlySet<string> = new Set(Object.entries(worth).flatMap(([tag, worth]) => worth === "retry" ? [tag] : []))
+const retryable: ReadonlySet<string> = new Set(
+  Object.entries(worth).flatMap(([tag, worth]) => worth === "retry" ? [tag] : [])
+)
 
 /**
  * The class of every tag but `RateLimited`, which has fields of its own.

@@ -196,7 +196,9 @@ const leaves = (value: unknown, path: string, told: ReadonlySet<string>, out: Ar
   if (out.length >= ENTRIES || depth > DEPTH || value === null || value === undefined || value === "") return
   if (isList(value)) value.slice(0, ENTRIES).forEach((item, i) => leaves(item, `${path}[${i}]`, told, out, depth + 1))
   else if (isRecord(value)) {
-    for (const key of keysOf(value)) leaves(peek(value, key), path === "" ? key : `${path}.${key}`, told, out, depth + 1)
+    for (const key of keysOf(value)) {
+      leaves(peek(value, key), path === "" ? key : `${path}.${key}`, told, out, depth + 1)
+    }
   } else {
     const text = line(textOf(value) ?? "")
     if (!told.has(text)) out.push(`${path === "" ? "" : `${path}: `}${cap(text, 200)}`)

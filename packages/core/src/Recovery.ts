@@ -130,7 +130,10 @@ export const waits: Metric.Metric.Histogram<number> = Metric.histogram(
   MetricBoundaries.exponential({ start: 1, factor: 4, count: 16 })
 )
 
-const made = new Map<string, { readonly retries: typeof retries; readonly waits: typeof waits; readonly surfaced: typeof surfaced }>()
+const made = new Map<
+  string,
+  { readonly retries: typeof retries; readonly waits: typeof waits; readonly surfaced: typeof surfaced }
+>()
 
 /** The metrics of a tag and what became of it, made once for each pair: both come from short lists. */
 const metricsOf = (tag: string, what: string) => {
@@ -216,12 +219,13 @@ const watched = <A, E, R>(
     ? self
     : Effect.onInterrupt(self, () => listener({ _tag: "Interrupted", attempt, where }))
 
-/** A span event, a metric and a line of the debug log, none of which holds more than the readout. */
-const record = (
+/** A span event, a metric and a line of the debug log, none of which holds more than the readout; and then what follows. */
+const recorded = <A, E, R>(
   fault: Fault.Fault,
   made: number,
-  what: { readonly tier: string; readonly wait: number } | { readonly because: Because }
-): Effect.Effect<void> =>
+  what: { readonly tier: string; readonly wait: number } | { readonly because: Because },
+  then: () => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
   Effect.withFiberRuntime((fiber) => {
     const labels = fiber.getFiberRef(FiberRef.currentMetricLabels)
     const span = Context.getOption(fiber.currentContext, Tracer.ParentSpan)
@@ -236,24 +240,23 @@ const record = (
       span.value.attribute("recourse.attempts", made)
     }
     return "tier" in what && LogLevel.lessThanEqual(fiber.getFiberRef(FiberRef.currentMinimumLogLevel), LogLevel.Debug)
-      ? Effect.logDebug(`${fault.message} Retrying in tier ${what.tier} after ${Math.round(what.wait)} ms.`)
-      : Effect.void
+      ? Effect.flatMap(
+        Effect.logDebug(`${fault.message} Retrying in tier ${what.tier} after ${Math.round(what.wait)} ms.`),
+        then
+      )
+      : then()
   })
 
 const surface = <A, E, R, F extends E & Fault.Fault>(
-  call: Call<A, E, R>,
+  { attempt, listener, made }: Call<A, E, R>,
   fault: F,
   because: Because
 ): Effect.Effect<never, E> => {
-  const last = call.made === fault.attempts ? fault : Fault.withAttempts(fault, call.made)
-  return record(fault, call.made, { because }).pipe(
-    Effect.zipRight(
-      call.listener === undefined
-        ? Effect.void
-        : call.listener({ _tag: "Surfaced", attempt: call.attempt, fault: last, because })
-    ),
-    Effect.zipRight(Effect.fail(last))
-  )
+  const last = made === fault.attempts ? fault : Fault.withAttempts(fault, made)
+  return recorded(fault, made, { because }, () =>
+    listener === undefined
+      ? Effect.fail(last)
+      : Effect.zipRight(listener({ _tag: "Surfaced", attempt, fault: last, because }), Effect.fail(last)))
 }
 
 const failed = <A, E, R>(call: Call<A, E, R>, fault: E & Fault.Fault): Effect.Effect<A, E, R> => {
@@ -276,7 +279,9 @@ const decide = <A, E, R>(call: Call<A, E, R>, fault: E & Fault.Fault): Effect.Ef
     if (ScheduleDecision.isDone(decision)) return surface(call, fault, "tier")
     const wait = Math.max(0, ScheduleIntervals.start(decision.intervals) - now)
     const { within } = call.policy
-    if (Option.isSome(within) && elapsed(call) + wait > Duration.toMillis(within.value)) return surface(call, fault, "time")
+    if (Option.isSome(within) && elapsed(call) + wait > Duration.toMillis(within.value)) {
+      return surface(call, fault, "time")
+    }
     if (call.budget === undefined) return again(call, fault, remedy, now, wait)
     return Effect.flatMap(call.budget.take(fault), (taken) => {
       call.taken = taken
@@ -292,35 +297,46 @@ const again = <A, E, R>(
   now: number,
   wait: number
 ): Effect.Effect<A, E, R> => {
+  const { attempt, clock, listener } = call
   const named = Option.getOrUndefined(remedy.wait)
-  const retrying = call.listener === undefined ? Effect.void : call.listener({
-    _tag: "Retrying",
-    attempt: call.attempt,
-    fault,
-    tier: remedy.tier,
-    wait: Duration.millis(wait),
-    named: named !== undefined
-  })
   // an instant that was not cut ends by the wall clock, everything else by the time that passes
   const byWall = named?.reset.named === "instant" && named.millis === named.reset.waitMillis
-  const sleep = wait === 0
-    ? Effect.void
-    : byWall
-    ? sleepUntil(call.clock, now + wait)
-    : call.clock.sleep(Duration.millis(wait))
-  return record(fault, call.made, { tier: remedy.tier, wait }).pipe(
-    Effect.zipRight(retrying),
-    Effect.zipRight(watched(sleep, call.listener, call.attempt, "backoff")),
-    Effect.zipRight(Effect.suspend(() => {
-      call.attempt += 1
-      return attempted(call, Option.some(fault))
-    }))
-  )
+  const next = (): Effect.Effect<A, E, R> => {
+    call.attempt += 1
+    return attempted(call, fault)
+  }
+  const rest = (): Effect.Effect<A, E, R> =>
+    wait === 0
+      ? next()
+      : Effect.flatMap(
+        watched(
+          byWall ? sleepUntil(clock, now + wait) : clock.sleep(Duration.millis(wait)),
+          listener,
+          attempt,
+          "backoff"
+        ),
+        next
+      )
+  return recorded(fault, call.made, { tier: remedy.tier, wait }, () =>
+    listener === undefined ? rest() : Effect.flatMap(
+      listener({
+        _tag: "Retrying",
+        attempt,
+        fault,
+        tier: remedy.tier,
+        wait: Duration.millis(wait),
+        named: named !== undefined
+      }),
+      rest
+    ))
 }
 
-const attempted = <A, E, R>(call: Call<A, E, R>, replaces: Option.Option<Fault.Fault>): Effect.Effect<A, E, R> => {
+const attempted = <A, E, R>(call: Call<A, E, R>, replaced: Fault.Fault): Effect.Effect<A, E, R> => {
   const { attempt, budget, listener } = call
-  const self = Effect.provideService(call.self, Attempt.Attempt, { number: attempt, replaces })
+  const self = Effect.provideService(call.self, Attempt.Attempt, {
+    number: attempt,
+    replaces: Option.some(replaced)
+  })
   const onFailure = (error: E): Effect.Effect<A, E, R> =>
     Fault.isFault(error) ? failed(call, error) : Effect.fail(error)
   if (listener === undefined && budget === undefined) return Effect.catchAll(self, onFailure)
@@ -336,7 +352,10 @@ const attempted = <A, E, R>(call: Call<A, E, R>, replaces: Option.Option<Fault.F
 }
 
 /** The first attempt: bare, unless somebody listens or keeps a budget. */
-const start = <A, E, R>(self: Effect.Effect<A, E, R>, { policy = RetryPolicy.standard }: Options): Effect.Effect<A, E, R> =>
+const start = <A, E, R>(
+  self: Effect.Effect<A, E, R>,
+  { policy = RetryPolicy.standard }: Options
+): Effect.Effect<A, E, R> =>
   Effect.withFiberRuntime((fiber) => {
     const context = fiber.currentContext
     const listener = Context.get(context, Listener)
@@ -349,7 +368,18 @@ const start = <A, E, R>(self: Effect.Effect<A, E, R>, { policy = RetryPolicy.sta
       : Effect.provideService(self, Attempt.Attempt, Attempt.first)
     const onFailure = (error: E): Effect.Effect<A, E, R> =>
       Fault.isFault(error)
-        ? failed({ self, policy, clock, listener, budget, began, attempt: 1, made: 0, state: scheduleOf(policy).initial, taken: 0 }, error)
+        ? failed({
+          self,
+          policy,
+          clock,
+          listener,
+          budget,
+          began,
+          attempt: 1,
+          made: 0,
+          state: scheduleOf(policy).initial,
+          taken: 0
+        }, error)
         : Effect.fail(error)
     const run = budget === undefined
       ? Effect.catchAll(watched(bare, listener, 1, "attempt"), onFailure)
@@ -413,5 +443,8 @@ export const recover: {
  * @since 0.1.0
  */
 export const read = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, Fault.Fault, R> =>
-  Effect.catchAll(self, (error) =>
-    Effect.flatMap(Clock.currentTimeMillis, (received) => Effect.fail(Diagnosis.fromUnknown(error, { received }))))
+  Effect.catchAll(
+    self,
+    (error) =>
+      Effect.flatMap(Clock.currentTimeMillis, (received) => Effect.fail(Diagnosis.fromUnknown(error, { received })))
+  )

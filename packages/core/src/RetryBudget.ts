@@ -90,5 +90,4 @@ export const make = ({ capacity = 500, cost = 5, refund = 1, timeoutCost = 10 }:
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options?: Options): Layer.Layer<RetryBudget> =>
-  Layer.sync(RetryBudget, () => make(options))
+export const layer = (options?: Options): Layer.Layer<RetryBudget> => Layer.sync(RetryBudget, () => make(options))

@@ -426,12 +426,20 @@ export const config = (name: string): Config.Config<RetryPolicy> =>
           const before = base.tiers[tier]
           if (before !== undefined) changed[tier] = { ...before, ...changes }
           else if (Object.keys(changes).length > 0) {
-            return Either.left(ConfigError.InvalidData([tier.toUpperCase()], `${policy} has no such tier; leave it out`))
+            return Either.left(
+              ConfigError.InvalidData([tier.toUpperCase()], `${policy} has no such tier; leave it out`)
+            )
           }
         }
         return Either.mapLeft(
-          make({ ...base, ...Option.match(within, { onNone: () => ({}), onSome: (within) => ({ within }) }), ...set(terms), tiers: changed }),
-          ({ field, mend }) => ConfigError.InvalidData(field.split(".").slice(field.startsWith("tiers") ? 1 : 0), `${field}: ${mend}`)
+          make({
+            ...base,
+            ...Option.match(within, { onNone: () => ({}), onSome: (within) => ({ within }) }),
+            ...set(terms),
+            tiers: changed
+          }),
+          ({ field, mend }) =>
+            ConfigError.InvalidData(field.split(".").slice(field.startsWith("tiers") ? 1 : 0), `${field}: ${mend}`)
         )
       })
     ),
@@ -464,18 +472,22 @@ export const routed = <In, K extends string, Routed, Out, R>(
   select: (input: In) => Option.Option<readonly [route: K, input: Routed]>,
   routes: { readonly [P in K]: Schedule.Schedule<Out, Routed, R> }
 ): Schedule.Schedule<Option.Option<Out>, In, R> =>
-  Schedule.makeWithState(new Map<K, unknown>(), (now, input: In, states) =>
+  Schedule.makeWithState(initialStates, (now, input: In, states: States) =>
     Option.match(select(input), {
       onNone: () => Effect.succeed([states, Option.none<Out>(), ScheduleDecision.done] as const),
       onSome: ([route, handed]) => {
         const chosen = routes[route]
-        const state: unknown = states.has(route) ? states.get(route) : chosen.initial
+        const state = Object.hasOwn(states, route) ? states[route] : chosen.initial
         return Effect.map(
           chosen.step(now, handed, state),
-          ([next, out, decision]) => [new Map(states).set(route, next), Option.some(out), decision] as const
+          ([next, out, decision]) => [{ ...states, [route]: next }, Option.some(out), decision] as const
         )
       }
     }))
+
+type States = { readonly [route: string]: unknown }
+
+const initialStates: States = {}
 
 /**
  * The same schedule, ended before it would recur later than `limit` after its first step. Unlike `Schedule.upTo`, which
@@ -501,30 +513,34 @@ export const within: {
   <Out, In, R>(self: Schedule.Schedule<Out, In, R>, limit: Duration.DurationInput): Schedule.Schedule<Out, In, R> => {
     const millis = Duration.toMillis(limit)
     const initial: readonly [began: number | undefined, state: unknown] = [undefined, self.initial]
-    return Schedule.makeWithState(initial, (now, input: In, [began = now, state]) =>
-      Effect.map(self.step(now, input, state), ([next, out, decision]) => [
-        [began, next] as const,
-        out,
-        ScheduleDecision.isContinue(decision) && ScheduleIntervals.start(decision.intervals) - began > millis
-          ? ScheduleDecision.done
-          : decision
-      ]))
+    return Schedule.makeWithState(
+      initial,
+      (now, input: In, [began = now, state]) =>
+        Effect.map(self.step(now, input, state), ([next, out, decision]) => [
+          [began, next] as const,
+          out,
+          ScheduleDecision.isContinue(decision) && ScheduleIntervals.start(decision.intervals) - began > millis
+            ? ScheduleDecision.done
+            : decision
+        ])
+    )
   }
 )
 
 /** Grow, cap, jitter, bound; then the named wait as an override. */
 const tierSchedule = (tier: Tier, terms: Remedy.Terms): Schedule.Schedule<Fault.Fault, Fault.Fault> => {
-  const curve = Schedule.exponential(tier.base, tier.factor).pipe(
-    Schedule.modifyDelay((_, delay) => Duration.min(delay, tier.ceiling)),
-    Schedule.jitteredWith({ min: tier.jitter.low, max: tier.jitter.high })
+  const capped = Schedule.exponential(tier.base, tier.factor).pipe(
+    Schedule.modifyDelay((_, delay) => Duration.min(delay, tier.ceiling))
   )
+  const { high, low } = tier.jitter
+  const curve: Schedule.Schedule<unknown, Fault.Fault> = low === 1 && high === 1
+    ? capped
+    : Schedule.jitteredWith(capped, { min: low, max: high })
   // a fault that stands for several attempts, because somebody below has retried, counts for as many
   const standsFor = (fault: Fault.Fault): number => Math.max(1, fault.attempts)
-  const bound = Schedule.identity<Fault.Fault>().pipe(
+  return Schedule.passthrough(curve).pipe(
     Schedule.reduce(0, (before, fault) => before + standsFor(fault)),
-    Schedule.check((fault, before) => before + standsFor(fault) < tier.attempts)
-  )
-  return Schedule.intersect(curve, bound).pipe(
+    Schedule.check((fault, before) => before + standsFor(fault) < tier.attempts),
     Schedule.passthrough,
     Schedule.modifyDelayEffect((fault, delay) => {
       const remedy = Remedy.fromFault(fault, terms)
@@ -650,8 +666,14 @@ export const timeline = (policy: RetryPolicy, faults: Iterable<Fault.Fault>): Ti
     const [low, high] = minMax(tier, before)
     const wait = Option.map(remedy.wait, ({ millis }) => millis)
     const floor = tier.wait === "atLeast"
-    const shortest = Option.match(wait, { onNone: () => low, onSome: (millis) => floor ? Math.max(low, millis) : millis })
-    const longest = Option.match(wait, { onNone: () => high, onSome: (millis) => floor ? Math.max(high, millis) : millis })
+    const shortest = Option.match(wait, {
+      onNone: () => low,
+      onSome: (millis) => floor ? Math.max(low, millis) : millis
+    })
+    const longest = Option.match(wait, {
+      onNone: () => high,
+      onSome: (millis) => floor ? Math.max(high, millis) : millis
+    })
     if (Option.isSome(policy.within) && least + shortest > Duration.toMillis(policy.within.value)) {
       return { steps, ended: "time" }
     }

@@ -132,7 +132,10 @@ describe("Diagnosis, what may not speak", () => {
 
   it("an object that a sentence quotes, unless it reports an error", () => {
     assert.strictEqual(http(400, { error: { message: "Invalid value: '{\"status\": 503}'" } })._tag, "RequestRejected")
-    assert.strictEqual(http(401, { error: { message: "no tool {\"name\":\"slow_down\",\"message\":\"x\"}" } })._tag, "CredentialRejected")
+    assert.strictEqual(
+      http(401, { error: { message: "no tool {\"name\":\"slow_down\",\"message\":\"x\"}" } })._tag,
+      "CredentialRejected"
+    )
   })
 
   it("a house number outside its envelope", () => {
@@ -146,7 +149,10 @@ describe("Diagnosis, what may not speak", () => {
 
   it("an error of the engine's own", () => {
     assert.strictEqual(thrown({ name: "InternalError", message: "too much recursion" })._tag, "Unrecognized")
-    assert.strictEqual(thrown(Object.assign(new Error("x"), { code: "ERR_SCRIPT_EXECUTION_TIMEOUT" }))._tag, "Unrecognized")
+    assert.strictEqual(
+      thrown(Object.assign(new Error("x"), { code: "ERR_SCRIPT_EXECUTION_TIMEOUT" }))._tag,
+      "Unrecognized"
+    )
     assert.strictEqual(thrown(new Error("the query returned 500 rows"))._tag, "Unrecognized")
   })
 
@@ -158,18 +164,31 @@ describe("Diagnosis, what may not speak", () => {
 describe("Diagnosis, what speaks however it is wrapped", () => {
   it("the last frame of a long transcript", () => {
     const frames = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n".repeat(300)
-    assert.strictEqual(frame(`${frames}data: {"error":{"code":"context_length_exceeded"}}\n\n`)._tag, "ContextOverflowed")
+    assert.strictEqual(
+      frame(`${frames}data: {"error":{"code":"context_length_exceeded"}}\n\n`)._tag,
+      "ContextOverflowed"
+    )
   })
 
   it("a code below a status, in its cause", () => {
     assert.strictEqual(thrown({ status: 500, cause: { error: { code: "insufficient_quota" } } })._tag, "QuotaExhausted")
-    assert.strictEqual(thrown({ statusCode: 200, responseBody: "partial", cause: { error: { code: "insufficient_quota" } } })._tag, "QuotaExhausted")
+    assert.strictEqual(
+      thrown({ statusCode: 200, responseBody: "partial", cause: { error: { code: "insufficient_quota" } } })._tag,
+      "QuotaExhausted"
+    )
   })
 
   it("text refines what text has decided", () => {
-    assert.strictEqual(thrown(new Error("Error code: 400 - maximum context length is 8192 tokens"))._tag, "ContextOverflowed")
+    assert.strictEqual(
+      thrown(new Error("Error code: 400 - maximum context length is 8192 tokens"))._tag,
+      "ContextOverflowed"
+    )
     assert.strictEqual(thrown(new Error("Rate limit reached: Limit 6000, Requested 6294"))._tag, "RequestRejected")
-    assert.strictEqual(said(429, "Your requested batch is too large for the tier that you are currently on. Limit 6000, Requested 6294.")._tag, "RequestRejected")
+    assert.strictEqual(
+      said(429, "Your requested batch is too large for the tier that you are currently on. Limit 6000, Requested 6294.")
+        ._tag,
+      "RequestRejected"
+    )
   })
 })
 
@@ -337,7 +356,13 @@ describe("Diagnosis, the closed list of phrases", () => {
       misses: ["operator overloads", "busy signal", "the capacity of the glass"]
     },
     "a stream without its end": {
-      hits: ["stream closed before response.completed", "stream ended unexpectedly", "missing finish_reason"],
+      hits: [
+        "Incomplete JSON segment at the end",
+        "request ended without sending any chunks",
+        "stream closed before response.completed",
+        "stream ended unexpectedly",
+        "missing finish_reason"
+      ],
       misses: ["stream opened", "upstream of the dam"]
     },
     "a provider's failure": {

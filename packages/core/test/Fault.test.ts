@@ -105,7 +105,10 @@ describe("Fault, what stays readable", () => {
   ]
   for (const text of harmless) {
     it(text, () => {
-      assert.include(Diagnosis.fromResponse({ status: 400, body: { error: { message: text } } }, { received: 0 }).message, text)
+      assert.include(
+        Diagnosis.fromResponse({ status: 400, body: { error: { message: text } } }, { received: 0 }).message,
+        text
+      )
     })
   }
 })
@@ -264,7 +267,13 @@ describe("Fault, what nobody may read", () => {
   ]
   it("a secret is known in any form of a pair, escaped or not", () => {
     for (const form of forms) {
-      for (const body of [form, JSON.stringify({ error: { message: form } }), JSON.stringify({ error: { message: JSON.stringify(form) } })]) {
+      for (
+        const body of [
+          form,
+          JSON.stringify({ error: { message: form } }),
+          JSON.stringify({ error: { message: JSON.stringify(form) } })
+        ]
+      ) {
         assert.notInclude(printed(Diagnosis.fromResponse({ status: 400, body }, { received: 0 })), "hunter2", body)
       }
     }
@@ -275,17 +284,32 @@ describe("Fault, what nobody may read", () => {
       { detail: [{ msg: "bad", input: { contents: [{ parts: [{ text: "hunter2" }] }] } }] },
       { error: { content: [{ type: "text", text: "hunter2" }] } },
       { input: ["hunter2"] },
+      { model: "l", response: "hunter2", done: false },
+      { candidates: [{ content: { parts: [{ text: "hunter2" }] } }] },
+      { type: "response.output_text.delta", delta: "hunter2" },
+      { type: "content_block_delta", delta: { type: "text_delta", text: "hunter2" } },
+      { detail: [{ msg: "Field required", input: { system: "hunter2", instructions: "hunter2" } }] },
       { error: { message: "bad {'content': 'hunter2'}" } },
       { error: { message: "bad {\"prompt\": \"hunter2\"}" } }
     ]
     for (const body of echoes) {
-      assert.notInclude(printed(Diagnosis.fromResponse({ status: 422, body }, { received: 0 })), "hunter2", JSON.stringify(body))
+      assert.notInclude(
+        printed(Diagnosis.fromResponse({ status: 422, body }, { received: 0 })),
+        "hunter2",
+        JSON.stringify(body)
+      )
+      assert.notInclude(printed(Diagnosis.fromFrame(`data: ${JSON.stringify(body)}\n\n`, { received: 0 })), "hunter2")
     }
   })
 
   it("a code that carries a secret is masked", () => {
     const key = "sk-proj-hunter20123456789"
-    for (const thrown of [{ message: "x", status: 429, code: `rate_limit_exceeded: ${key}` }, { message: "x", name: `RateLimitError:${key}` }]) {
+    for (
+      const thrown of [{ message: "x", status: 429, code: `rate_limit_exceeded: ${key}` }, {
+        message: "x",
+        name: `RateLimitError:${key}`
+      }]
+    ) {
       assert.notInclude(printed(Diagnosis.fromUnknown(thrown, { received: 0 })), "hunter2")
     }
   })

@@ -30,7 +30,13 @@ const plain = Either.getOrThrow(RetryPolicy.make({
     refused: { attempts: 3, base: "2 seconds", ceiling: "10 seconds", jitter: RetryPolicy.none },
     malformed: { attempts: 3, base: 0, ceiling: 0, factor: 1, jitter: RetryPolicy.none }
   },
-  tierOf: { RateLimited: "refused", Overloaded: "transient", Unreachable: "transient", TimedOut: "transient", GenerationMalformed: "malformed" }
+  tierOf: {
+    RateLimited: "refused",
+    Overloaded: "transient",
+    Unreachable: "transient",
+    TimedOut: "transient",
+    GenerationMalformed: "malformed"
+  }
 }))
 
 type Answer = { readonly status: number; readonly headers?: Record<string, string>; readonly body?: unknown }
@@ -44,7 +50,9 @@ const provider = (...answers: ReadonlyArray<Answer>) => {
   const call = Effect.flatMap(Clock.currentTimeMillis, (now): Effect.Effect<string, Fault.Fault> => {
     const answer = answers[at.length]
     at.push(now)
-    return answer === undefined ? Effect.succeed("answered") : Effect.fail(Diagnosis.fromResponse(answer, { received: now }))
+    return answer === undefined
+      ? Effect.succeed("answered")
+      : Effect.fail(Diagnosis.fromResponse(answer, { received: now }))
   })
   return { at, call }
 }
@@ -175,11 +183,19 @@ describe("recover", () => {
     Effect.gen(function*() {
       let calls = 0
       const call = Effect.tryPromise({
-        try: () => calls++ === 0 ? Promise.reject(Object.assign(new Error("reset"), { code: "ECONNRESET" })) : Promise.resolve("answered"),
+        try: () =>
+          calls++ === 0
+            ? Promise.reject(Object.assign(new Error("reset"), { code: "ECONNRESET" }))
+            : Promise.resolve("answered"),
         catch: (error) => error
       })
-      assert.deepStrictEqual(yield* Effect.exit(Recovery.read(Effect.fail("odd"))).pipe(Effect.map(failure), Effect.map(({ _tag }) => _tag)), "Unrecognized")
-      const recovered = Recovery.recover(Recovery.read(call), { policy: { ...plain, tiers: { ...plain.tiers, transient: plain.tiers["malformed"]! } } })
+      assert.deepStrictEqual(
+        yield* Effect.exit(Recovery.read(Effect.fail("odd"))).pipe(Effect.map(failure), Effect.map(({ _tag }) => _tag)),
+        "Unrecognized"
+      )
+      const recovered = Recovery.recover(Recovery.read(call), {
+        policy: { ...plain, tiers: { ...plain.tiers, transient: plain.tiers["malformed"]! } }
+      })
       assert.strictEqual(yield* recovered, "answered")
     }))
 })
@@ -245,10 +261,13 @@ describe("recover, what it tells", () => {
       const span = yield* Effect.makeSpan("call")
       yield* settled(Effect.withParentSpan(Recovery.recover(call, { policy: plain }), span))
       assert.strictEqual(span.attributes.get("recourse.attempts"), 2)
-      assert.deepStrictEqual(Reflect.get(span, "events").map(([name, , attributes]: [string, bigint, object]) => [name, attributes]), [
-        ["recourse.retry", { tag: "Overloaded", tier: "transient", wait: 1_000 }],
-        ["recourse.retry", { tag: "Overloaded", tier: "transient", wait: 2_000 }]
-      ])
+      assert.deepStrictEqual(
+        Reflect.get(span, "events").map(([name, , attributes]: [string, bigint, object]) => [name, attributes]),
+        [
+          ["recourse.retry", { tag: "Overloaded", tier: "transient", wait: 1_000 }],
+          ["recourse.retry", { tag: "Overloaded", tier: "transient", wait: 2_000 }]
+        ]
+      )
     }))
 
   it.effect("one redacted line of the debug log for each retry", () =>
@@ -266,7 +285,9 @@ describe("recover, what it tells", () => {
       yield* run(LogLevel.Info)
       assert.deepStrictEqual(lines, [])
       yield* run(LogLevel.Debug)
-      assert.deepStrictEqual(lines, ["The provider is overloaded (529): busy, [masked]. Retrying in tier transient after 1000 ms."])
+      assert.deepStrictEqual(lines, [
+        "The provider is overloaded (529): busy, [masked]. Retrying in tier transient after 1000 ms."
+      ])
     }))
 })
 
@@ -292,7 +313,11 @@ describe("recover inside recover", () => {
       let calls = 0
       const sdk = Effect.suspend(() => {
         calls += 1
-        return Effect.fail({ name: "AI_RetryError", errors: [{}, {}, {}], lastError: { name: "AI_APICallError", statusCode: 529 } })
+        return Effect.fail({
+          name: "AI_RetryError",
+          errors: [{}, {}, {}],
+          lastError: { name: "AI_APICallError", statusCode: 529 }
+        })
       })
       const fault = failure(yield* settled(Recovery.recover(Recovery.read(sdk), { policy: plain })))
       assert.strictEqual(calls, 2)
@@ -312,7 +337,8 @@ describe("RetryBudget", () => {
   it.effect("spends on retries, more on timeouts, refunds successes, and surfaces when it is empty", () =>
     Effect.gen(function*() {
       const { events, listen } = heard()
-      const recover = <A, E, R>(call: Effect.Effect<A, E, R>) => settled(call.pipe(Recovery.recover({ policy: plain }), listen))
+      const recover = <A, E, R>(call: Effect.Effect<A, E, R>) =>
+        settled(call.pipe(Recovery.recover({ policy: plain }), listen))
       yield* Effect.gen(function*() {
         // 20 tokens: two retries at 5, one after a timeout at 10, then none
         yield* recover(provider(busy, busy, { status: 408 }, busy).call)
@@ -343,7 +369,10 @@ describe("RetryBudget", () => {
   it.effect("bounds nothing unless it is provided", () =>
     Effect.gen(function*() {
       for (let i = 0; i < 300; i++) {
-        assert.deepStrictEqual(yield* settled(Recovery.recover(provider(busy).call, { policy: plain })), Exit.succeed("answered"))
+        assert.deepStrictEqual(
+          yield* settled(Recovery.recover(provider(busy).call, { policy: plain })),
+          Exit.succeed("answered")
+        )
       }
     }))
 })
@@ -369,13 +398,17 @@ describe("a second provider", () => {
 })
 
 describe("recover, interrupted", () => {
-  it.effect.prop("at any instant: nothing more is sent, no fiber is left, and the event says where", [FastCheck.integer({ min: 0, max: 9_999 })], ([instant]) =>
+  it.effect.prop("at any instant: nothing more is sent, no fiber is left, and the event says where", [
+    FastCheck.integer({ min: 0, max: 9_999 })
+  ], ([instant]) =>
     Effect.gen(function*() {
       const { at, call } = always(busy)
       const { events, listen } = heard()
       const supervisor = yield* Supervisor.track
       const slow = Effect.zipRight(Effect.sleep("500 millis"), call)
-      const fiber = yield* Effect.fork(Effect.supervised(slow.pipe(Recovery.recover({ policy: plain }), listen), supervisor))
+      const fiber = yield* Effect.fork(
+        Effect.supervised(slow.pipe(Recovery.recover({ policy: plain }), listen), supervisor)
+      )
       yield* TestClock.adjust(Duration.millis(instant))
       const sent = at.length
       const done = fiber.unsafePoll() !== null
@@ -400,9 +433,12 @@ describe("recover, interrupted", () => {
           calls += 1
           return Effect.fail(Diagnosis.fromResponse({ status: 429, headers: { "retry-after": "50" } }, { received }))
         }))
-      const fibers = yield* Effect.forEach(Array.from({ length: 10_000 }), () => Effect.fork(Recovery.recover(call, { policy: plain })))
+      const fibers = yield* Effect.forEach(Array.from({ length: 10_000 }), () =>
+        Effect.fork(Recovery.recover(call, { policy: plain })))
       yield* Effect.yieldNow()
-      while (calls < 10_000) yield* Effect.yieldNow()
+      while (calls < 10_000) {
+        yield* Effect.yieldNow()
+      }
       assert.isAtLeast(timers() - before, 1)
       yield* Fiber.interruptAll(fibers)
       assert.strictEqual(timers(), before)
@@ -434,8 +470,13 @@ describe("recover, on odd clocks", () => {
     Effect.gen(function*() {
       const { made, slept } = yield* odd
       const far: Answer = { status: 429, headers: { "retry-after": String(24 * 86_400) } }
-      const { at, call } = provider(far, { ...far, headers: { "retry-after": new Date(24 * 86_400_000 + 600_000).toUTCString() } })
-      const fiber = yield* Effect.fork(Effect.withClock(Recovery.recover(call, { policy: RetryPolicy.persistent }), made))
+      const { at, call } = provider(far, {
+        ...far,
+        headers: { "retry-after": new Date(24 * 86_400_000 + 600_000).toUTCString() }
+      })
+      const fiber = yield* Effect.fork(
+        Effect.withClock(Recovery.recover(call, { policy: RetryPolicy.persistent }), made)
+      )
       yield* TestClock.adjust("25 days")
       assert.deepStrictEqual(yield* Fiber.await(fiber), Exit.succeed("answered"))
       assert.deepStrictEqual(at, [0, 24 * 86_400_000, 24 * 86_400_000 + 600_000])
@@ -450,7 +491,9 @@ describe("recover, on odd clocks", () => {
       const clock = yield* Effect.clock
       const fiber = yield* Effect.fork(
         Effect.withClock(
-          Recovery.recover(Effect.zipRight(Effect.sync(() => real.push(clock.unsafeCurrentTimeMillis())), call), { policy: plain }),
+          Recovery.recover(Effect.zipRight(Effect.sync(() => real.push(clock.unsafeCurrentTimeMillis())), call), {
+            policy: plain
+          }),
           made
         )
       )

@@ -176,7 +176,8 @@ describe("Reset, which of several", () => {
 
   it("an empty count says nothing of a window", () => {
     assert.strictEqual(
-      fromHeaders({ "x-codex-primary-reset-after-seconds": "60", "x-codex-primary-used-percent": "" }).reset?.waitMillis,
+      fromHeaders({ "x-codex-primary-reset-after-seconds": "60", "x-codex-primary-used-percent": "" }).reset
+        ?.waitMillis,
       60_000
     )
   })

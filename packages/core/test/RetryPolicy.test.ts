@@ -16,7 +16,9 @@ import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/TestClock"
 
 const fault = (status: number, seconds?: number, received = 0): Fault.Fault =>
-  Diagnosis.fromResponse({ status, headers: seconds === undefined ? {} : { "retry-after": String(seconds) } }, { received })
+  Diagnosis.fromResponse({ status, headers: seconds === undefined ? {} : { "retry-after": String(seconds) } }, {
+    received
+  })
 
 const malformed = Diagnosis.fromResponse({ status: 400, body: { error: { code: "tool_use_failed" } } }, { received: 0 })
 
@@ -32,16 +34,34 @@ const bands = (policy: RetryPolicy.RetryPolicy, faults: ReadonlyArray<Fault.Faul
 
 describe("The numbers of the policies", () => {
   it("standard", () => {
-    assert.deepStrictEqual(bands(RetryPolicy.standard, times(9, fault(529))), { ended: "tier", least: [500, 1_000, 2_000], most: [1_000, 2_000, 4_000] })
-    assert.deepStrictEqual(bands(RetryPolicy.standard, times(9, fault(429))).most, [2_000, 4_000, 8_000, 16_000, 30_000])
+    assert.deepStrictEqual(bands(RetryPolicy.standard, times(9, fault(529))), {
+      ended: "tier",
+      least: [500, 1_000, 2_000],
+      most: [1_000, 2_000, 4_000]
+    })
+    assert.deepStrictEqual(bands(RetryPolicy.standard, times(9, fault(429))).most, [
+      2_000,
+      4_000,
+      8_000,
+      16_000,
+      30_000
+    ])
     assert.deepStrictEqual(bands(RetryPolicy.standard, times(9, malformed)).most, [0, 0])
     assert.deepStrictEqual(bands(RetryPolicy.standard, [fault(429, 75)]).most, [75_000])
     assert.strictEqual(bands(RetryPolicy.standard, [fault(429, 76)]).ended, "deferred")
-    assert.deepStrictEqual(bands(RetryPolicy.standard, times(9, fault(429, 75))), { ended: "time", least: times(4, 75_000), most: times(4, 75_000) })
+    assert.deepStrictEqual(bands(RetryPolicy.standard, times(9, fault(429, 75))), {
+      ended: "time",
+      least: times(4, 75_000),
+      most: times(4, 75_000)
+    })
   })
 
   it("brisk", () => {
-    assert.deepStrictEqual(bands(RetryPolicy.brisk, times(9, fault(529))), { ended: "tier", least: [0, 0], most: [750, 1_500] })
+    assert.deepStrictEqual(bands(RetryPolicy.brisk, times(9, fault(529))), {
+      ended: "tier",
+      least: [0, 0],
+      most: [750, 1_500]
+    })
     assert.deepStrictEqual(bands(RetryPolicy.brisk, times(9, fault(429))).most, [750, 1_500, 3_000, 6_000, 12_000])
     assert.deepStrictEqual(bands(RetryPolicy.brisk, [fault(429, 30)]).most, [30_000])
     assert.strictEqual(bands(RetryPolicy.brisk, [fault(429, 31)]).ended, "deferred")
@@ -64,8 +84,15 @@ describe("The numbers of the policies", () => {
     assert.strictEqual(bands(RetryPolicy.cautious, [fault(408)]).ended, "tag")
     assert.deepStrictEqual(bands(RetryPolicy.cautious, times(9, fault(529))).most, [1_000, 2_000, 4_000, 8_000])
     assert.strictEqual(bands(RetryPolicy.cautious, run).ended, "tier")
-    assert.strictEqual(bands(RetryPolicy.cautious, [...times(4, fault(529)), ...times(5, malformed)]).most.length + 1, 7)
-    assert.deepStrictEqual(bands(RetryPolicy.cautious, [fault(429, 300)]), { ended: undefined, least: [60_000], most: [60_000] })
+    assert.strictEqual(
+      bands(RetryPolicy.cautious, [...times(4, fault(529)), ...times(5, malformed)]).most.length + 1,
+      7
+    )
+    assert.deepStrictEqual(bands(RetryPolicy.cautious, [fault(429, 300)]), {
+      ended: undefined,
+      least: [60_000],
+      most: [60_000]
+    })
     assert.deepStrictEqual(bands(RetryPolicy.cautious, times(3, fault(429, 1))).most, [1_000, 2_000, 4_000])
   })
 })
@@ -117,14 +144,24 @@ describe("RetryPolicy.make", () => {
   it("has defaults that are finite", () => {
     const made = Either.getOrThrow(RetryPolicy.make(options))
     assert.strictEqual(millis(made.patience), 75_000)
-    assert.deepStrictEqual(made.tiers["only"], { attempts: 3, base: Duration.seconds(1), factor: 2, ceiling: Duration.seconds(4), jitter: RetryPolicy.equal, wait: "replaces" })
+    assert.deepStrictEqual(made.tiers["only"], {
+      attempts: 3,
+      base: Duration.seconds(1),
+      factor: 2,
+      ceiling: Duration.seconds(4),
+      jitter: RetryPolicy.equal,
+      wait: "replaces"
+    })
   })
 })
 
 describe("RetryPolicy.config", () => {
   const read = (settings: Record<string, string>) =>
     Effect.runSync(Effect.either(
-      Effect.withConfigProvider(RetryPolicy.config("RECOURSE"), ConfigProvider.fromMap(new Map(Object.entries(settings)), { pathDelim: "_" }))
+      Effect.withConfigProvider(
+        RetryPolicy.config("RECOURSE"),
+        ConfigProvider.fromMap(new Map(Object.entries(settings)), { pathDelim: "_" })
+      )
     ))
 
   it("is standard where nothing is set", () => {
@@ -146,8 +183,16 @@ describe("RetryPolicy.config", () => {
     assert.strictEqual(millis(policy.patience), 10_000)
     assert.strictEqual(policy.beyond, "clamp")
     assert.deepStrictEqual(policy.within, Option.some(Duration.minutes(2)))
-    assert.deepStrictEqual(policy.tiers["refused"], { ...RetryPolicy.brisk.tiers["refused"], attempts: 9, jitter: RetryPolicy.additive(0.5) })
-    assert.deepStrictEqual(policy.tiers["transient"], { ...RetryPolicy.brisk.tiers["transient"], base: Duration.seconds(2), wait: "atLeast" })
+    assert.deepStrictEqual(policy.tiers["refused"], {
+      ...RetryPolicy.brisk.tiers["refused"],
+      attempts: 9,
+      jitter: RetryPolicy.additive(0.5)
+    })
+    assert.deepStrictEqual(policy.tiers["transient"], {
+      ...RetryPolicy.brisk.tiers["transient"],
+      base: Duration.seconds(2),
+      wait: "atLeast"
+    })
     assert.strictEqual(policy.tiers["malformed"]?.factor, 3)
   })
 
@@ -175,21 +220,33 @@ const waits = <In>(schedule: Schedule.Schedule<unknown, In>, inputs: Iterable<In
 
 describe("routed", () => {
   const side = FastCheck.constantFrom("even", "odd")
-  it.prop("each route steps as it would alone, over its own inputs", [FastCheck.array(side, { maxLength: 12 })], ([inputs]) => {
-    const routes = {
-      even: Schedule.exponential("1 second").pipe(Schedule.intersect(Schedule.recurs(4))),
-      odd: Schedule.fibonacci("10 millis").pipe(Schedule.intersect(Schedule.recurs(3)))
+  it.prop(
+    "each route steps as it would alone, over its own inputs",
+    [FastCheck.array(side, { maxLength: 12 })],
+    ([inputs]) => {
+      const routes = {
+        even: Schedule.exponential("1 second").pipe(Schedule.intersect(Schedule.recurs(4))),
+        odd: Schedule.fibonacci("10 millis").pipe(Schedule.intersect(Schedule.recurs(3)))
+      }
+      const all = waits(
+        RetryPolicy.routed((input: "even" | "odd") => Option.some([input, input] as const), routes),
+        inputs
+      )
+      const taken = inputs.slice(0, all.length)
+      for (const route of ["even", "odd"] as const) {
+        const alone = waits(routes[route], taken.filter((input) => input === route))
+        assert.deepStrictEqual(
+          all.filter((_, i) => taken[i] === route),
+          alone.slice(0, taken.filter((input) => input === route).length)
+        )
+      }
     }
-    const all = waits(RetryPolicy.routed((input: "even" | "odd") => Option.some([input, input] as const), routes), inputs)
-    const taken = inputs.slice(0, all.length)
-    for (const route of ["even", "odd"] as const) {
-      const alone = waits(routes[route], taken.filter((input) => input === route))
-      assert.deepStrictEqual(all.filter((_, i) => taken[i] === route), alone.slice(0, taken.filter((input) => input === route).length))
-    }
-  })
+  )
 
   it("an input that is routed nowhere ends it", () => {
-    const routed = RetryPolicy.routed((n: number) => n > 0 ? Option.some(["a", n] as const) : Option.none(), { a: Schedule.forever })
+    const routed = RetryPolicy.routed((n: number) => n > 0 ? Option.some(["a", n] as const) : Option.none(), {
+      a: Schedule.forever
+    })
     assert.strictEqual(waits(routed, [1, 1, 0, 1, 1]).length, 3)
     assert.deepStrictEqual([...Effect.runSync(Schedule.run(routed, 0, [1, 0, 1]))], [Option.some(0), Option.none()])
   })
@@ -197,22 +254,30 @@ describe("routed", () => {
 
 describe("within", () => {
   const cases = [FastCheck.integer({ min: 1, max: 3_000 }), FastCheck.integer({ min: 0, max: 20_000 })] as const
-  it.effect.prop("recurs as long as the next wait ends inside the limit, and no longer", [...cases], ([base, limit]) =>
-    Effect.gen(function*() {
-      const at: Array<number> = []
-      const call = Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fail(at.push(now)))
-      const schedule = Schedule.exponential(Duration.millis(base)).pipe(RetryPolicy.within(Duration.millis(limit)))
-      const fiber = yield* Effect.fork(Effect.retry(call, schedule))
-      yield* TestClock.adjust("1 day")
-      assert.isTrue(Exit.isFailure(yield* Fiber.await(fiber)))
-      const expected = [0]
-      for (let next = base; next <= limit; next += base * 2 ** (expected.length - 1)) expected.push(next)
-      assert.deepStrictEqual(at, expected)
-    }), { fastCheck: { numRuns: 40 } })
+  it.effect.prop(
+    "recurs as long as the next wait ends inside the limit, and no longer",
+    [...cases],
+    ([base, limit]) =>
+      Effect.gen(function*() {
+        const at: Array<number> = []
+        const call = Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fail(at.push(now)))
+        const schedule = Schedule.exponential(Duration.millis(base)).pipe(RetryPolicy.within(Duration.millis(limit)))
+        const fiber = yield* Effect.fork(Effect.retry(call, schedule))
+        yield* TestClock.adjust("1 day")
+        assert.isTrue(Exit.isFailure(yield* Fiber.await(fiber)))
+        const expected = [0]
+        for (let next = base; next <= limit; next += base * 2 ** (expected.length - 1)) expected.push(next)
+        assert.deepStrictEqual(at, expected)
+      }),
+    { fastCheck: { numRuns: 40 } }
+  )
 
   it("takes data first and data last", () => {
     const schedule = Schedule.spaced("1 second")
-    assert.deepStrictEqual(waits(RetryPolicy.within(schedule, "10 seconds"), [1, 2]), waits(schedule.pipe(RetryPolicy.within("10 seconds")), [1, 2]))
+    assert.deepStrictEqual(
+      waits(RetryPolicy.within(schedule, "10 seconds"), [1, 2]),
+      waits(schedule.pipe(RetryPolicy.within("10 seconds")), [1, 2])
+    )
   })
 })
 
@@ -226,7 +291,10 @@ describe("schedule", () => {
       const call = Effect.suspend((): Effect.Effect<string, Fault.Fault | NotFound> =>
         calls++ === 0 ? Effect.fail(malformed) : Effect.fail(new NotFound())
       )
-      const retried: Effect.Effect<string, Fault.Fault | NotFound> = Effect.retry(call, RetryPolicy.schedule(RetryPolicy.standard))
+      const retried: Effect.Effect<string, Fault.Fault | NotFound> = Effect.retry(
+        call,
+        RetryPolicy.schedule(RetryPolicy.standard)
+      )
       assert.strictEqual((yield* Effect.flip(retried))._tag, "NotFound")
       assert.strictEqual(calls, 2)
     }))
@@ -248,7 +316,10 @@ describe("schedule", () => {
     }))
 
   it("a call that fumbles once and is then throttled spends both allowances", () => {
-    assert.strictEqual(RetryPolicy.timeline(RetryPolicy.brisk, [malformed, malformed, ...times(9, fault(429))]).steps.length, 2 + 5)
+    assert.strictEqual(
+      RetryPolicy.timeline(RetryPolicy.brisk, [malformed, malformed, ...times(9, fault(429))]).steps.length,
+      2 + 5
+    )
   })
 
   it.effect("a seed gives the same waits, another seed others", () =>

@@ -5,7 +5,7 @@ import { HttpClientError, HttpClientRequest, HttpClientResponse } from "@effect/
 import * as Google from "@google/genai"
 import { ServiceException } from "@smithy/core/client"
 import * as Ai from "ai"
-import { Cause, Effect, Runtime } from "effect"
+import { Cause, Effect, FiberId, Runtime } from "effect"
 import { createServer } from "node:net"
 import * as OpenAI from "openai"
 import { errors as undici } from "undici"
@@ -256,6 +256,7 @@ export const make = async (): Promise<Record<string, Carrier>> => ({
     tag: "Unreachable",
     leaf: "Transport"
   },
+  "Effect interruption": { thrown: Cause.interrupt(FiberId.none), tag: "Aborted", leaf: "Transport" },
   "Effect Cause of a defect": { thrown: Cause.die(failed), tag: "Unreachable", leaf: "Transport" },
   "WebSocket 1006": {
     thrown: { type: "close", code: 1006, reason: "", wasClean: false },

@@ -47,7 +47,9 @@ export const fault = ({ attempts = 1, named = "delta", tag, wait }: Failure, rec
     evidence: Evidence.fromFrame({ error: { type: tag } }),
     because: [],
     received: DateTime.unsafeMake(received),
-    resetsAt: wait === undefined || wait <= 0 ? undefined : Reset.make({ received, waitMillis: wait, named, by: "a test" }),
+    resetsAt: wait === undefined || wait <= 0
+      ? undefined
+      : Reset.make({ received, waitMillis: wait, named, by: "a test" }),
     attempts
   }
   return tag === "RateLimited"

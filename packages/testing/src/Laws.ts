@@ -164,7 +164,13 @@ export const schedule = (
   const patient = Duration.toMillis(patience)
   check({
     "requests are bounded": (run) => {
-      const made = 1 + drive(schedule, run.length === 0 ? run : Array.from({ length: requests + 8 }, (_, i) => run[i % run.length] ?? { tag: "Overloaded" })).length
+      const made = 1 +
+        drive(
+          schedule,
+          run.length === 0
+            ? run
+            : Array.from({ length: requests + 8 }, (_, i) => run[i % run.length] ?? { tag: "Overloaded" })
+        ).length
       return made <= requests ? undefined : `${made} requests, and at most ${requests}`
     },
     "waits are finite": (run, seed) => {
@@ -181,7 +187,9 @@ export const schedule = (
         const named = fault.resetsAt?.waitMillis
         return named !== undefined && named <= patient && wait + SLACK < named
       })
-      return early === undefined ? undefined : `${early.fault.resetsAt?.waitMillis} ms were named, and ${early.wait} ms waited`
+      return early === undefined
+        ? undefined
+        : `${early.fault.resetsAt?.waitMillis} ms were named, and ${early.wait} ms waited`
     }
   }, runs)
 }
@@ -276,7 +284,9 @@ export const policy = (policy: RetryPolicy.RetryPolicy, options: { readonly runs
       const limit = Option.getOrUndefined(policy.within)
       if (limit === undefined) return undefined
       const late = drive(made, run, seed).find(({ met, wait }) => met + wait > Duration.toMillis(limit) + SLACK)
-      return late === undefined ? undefined : `an attempt began at ${late.met + late.wait} ms of ${Duration.toMillis(limit)} ms`
+      return late === undefined
+        ? undefined
+        : `an attempt began at ${late.met + late.wait} ms of ${Duration.toMillis(limit)} ms`
     },
     "the same seed gives the same waits": sameWaits(made),
     "timeline and the schedule agree": (run, seed) => {
@@ -292,7 +302,9 @@ export const policy = (policy: RetryPolicy.RetryPolicy, options: { readonly runs
         const step = steps[i]
         if (step === undefined) return `the timeline ends (${ended}) before wait ${i + 1}, of ${wait} ms`
         if (wait < Duration.toMillis(step.least) - SLACK || wait > Duration.toMillis(step.most) + SLACK) {
-          return `wait ${i + 1} is ${wait} ms, and the timeline has ${Duration.format(step.least)} to ${Duration.format(step.most)}`
+          return `wait ${i + 1} is ${wait} ms, and the timeline has ${Duration.format(step.least)} to ${
+            Duration.format(step.most)
+          }`
         }
       }
       const beyond = steps[waited.length]

@@ -31,7 +31,10 @@ describe("Laws of the policies", () => {
   }, { fastCheck: { numRuns: 60 } })
 
   it.prop("every policy that make lets through keeps them", [Arbitraries.policy], ([{ within, ...policy }]) => {
-    const made = RetryPolicy.make({ ...policy, ...Option.match(within, { onNone: () => ({}), onSome: (within) => ({ within }) }) })
+    const made = RetryPolicy.make({
+      ...policy,
+      ...Option.match(within, { onNone: () => ({}), onSome: (within) => ({ within }) })
+    })
     assert.deepStrictEqual(made._tag === "Right" ? made.right : made.left.message, { ...policy, within })
   })
 })
@@ -60,7 +63,11 @@ describe("Laws find what breaks them", () => {
   })
 
   it("a wait that no timer reaches", () => {
-    broken("waits are finite", Schedule.intersect(retryable, Schedule.recurs(4)).pipe(Schedule.addDelay(() => "40 days")), { requests: 5 })
+    broken(
+      "waits are finite",
+      Schedule.intersect(retryable, Schedule.recurs(4)).pipe(Schedule.addDelay(() => "40 days")),
+      { requests: 5 }
+    )
   })
 
   it("a wait that a seed does not give again", () => {

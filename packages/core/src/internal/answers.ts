@@ -99,7 +99,7 @@ const roles: ReadonlyMap<string, Role> = new Map(
       error_msg: "message",
       error_description: "message",
       status_msg: "message",
-    status_message: "message",
+      status_message: "message",
       originalMessage: "message",
       detail: "detail",
       details: "detail",
@@ -250,7 +250,9 @@ const fromRepr = (repr: string): string =>
 /** Whether an object reports an error, and is no value that a sentence happens to quote. */
 const isEnvelope = (value: unknown): boolean =>
   isRecord(value) &&
-  ["error", "errors", "message", "msg", "detail", "status_message", "error_message", "error_msg", "body"].some((key) => Object.hasOwn(value, key))
+  ["error", "errors", "message", "msg", "detail", "status_message", "error_message", "error_msg", "body"].some((key) =>
+    Object.hasOwn(value, key)
+  )
 
 /** The answer that a text quotes after a prefix, as JSON or as a Python repr. */
 const quoted = (text: string): unknown => {

@@ -382,7 +382,6 @@ const families: Group = {
     "DeadlineExceeded",
     "timeout_exceeded",
     "gateway_timeout",
-    "request_timeout",
     "APIConnectionTimeoutError",
     "APITimeoutError",
     "ReadTimeout",

@@ -7,10 +7,11 @@ const TEXT_CAP = 16_384
 const word = "A-Za-z0-9"
 
 // Between a name and its value: JSON, escaped JSON, headers, queries, XML, Python and lists of pairs.
-const between = `\\\\?["']?\\s{0,4}(?:[:=>]|,\\s{0,2}(?=\\\\?["']))\\s{0,4}`
+const between = `(?:\\\\{0,7}["'])?\\s{0,4}(?:[:=>]|,\\s{0,2}(?=\\\\{0,7}["']))\\s{0,4}`
 // A value that is quoted in any of those ways, or runs to what ends it.
+const quote = `(?:\\\\{0,7}["'])?`
 const value =
-  `(?!\\\\?["']?\\[masked\\])(?:\\\\"(?:[^"\\\\]|\\\\[^"]){0,4096}(?:\\\\"|$)?|"(?:[^"\\\\]|\\\\.){1,4096}"?|'(?:[^'\\\\]|\\\\.){1,4096}'?|[^\\s"'&,;<>)}\\]\\\\]{1,4096})`
+  `(?!${quote}\\[masked\\])(?:\\\\{1,7}["'][^"'\\\\]{1,4096}|"(?:[^"\\\\]|\\\\.){1,4096}"?|'(?:[^'\\\\]|\\\\.){1,4096}'?|[^\\s"'&,;<>)}\\]\\\\]{1,4096})`
 
 // Names whose value is a secret whatever it looks like.
 const secret =
@@ -18,9 +19,13 @@ const secret =
 // Names whose value is one only if it looks like one.
 const perhaps =
   `key|token|sig|org(?:anization|anisation)?(?:[-_ ]?id)?|(?:project|account|tenant|workspace|user|customer)[-_ ]?id`
-const looksLikeOne = `(?=[\\\\"']{0,2}[^\\s"'&,;<>)}\\]]{0,256}\\d)(?=[\\\\"']{0,2}[^\\s"'&,;<>)}\\]]{0,256}[A-Za-z_-])`
+const looksLikeOne = `(?=[\\\\"']{0,8}[^\\s"'&,;<>)}\\]]{0,256}\\d)(?=[\\\\"']{0,8}[^\\s"'&,;<>)}\\]]{0,256}[A-Za-z_-])`
 
-const echoed = "prompt|input|content|contents|flagged_input|failed_generation|arguments|requestBodyValues"
+// What the user wrote and what the model answers, as requests, answers and frames name it.
+const echoed =
+  "prompt|input|content|contents|messages|parts|flagged_input|failed_generation|arguments|requestBodyValues|system|instructions"
+// The same, where these names hold a text; they hold other things too.
+const spoken = "text|delta|thinking|reasoning|reasoning_content|completion|generated_text|partial_json|response|query"
 
 // Every quantifier is bounded, and each pass moves on past what it has consumed.
 const passes: ReadonlyArray<readonly [RegExp, string]> = [
@@ -28,7 +33,10 @@ const passes: ReadonlyArray<readonly [RegExp, string]> = [
   [/([a-z][a-z0-9+.-]{1,16}:\/\/)[^\s/@:"']{0,256}(?::[^\s/@"']{0,256})?@/gi, `$1${MASKED}@`],
   // Authorization, with or without a scheme
   [
-    new RegExp(`(\\bauthorization${between})(?!\\\\?["']?\\[masked\\])((?:\\\\?["'])?)(?:[\\w-]{1,32}\\s{1,4})?[^\\s"',;}\\]\\\\]{1,4096}`, "gi"),
+    new RegExp(
+      `(\\bauthorization${between})(?!${quote}\\[masked\\])(${quote})(?:[\\w-]{1,32}\\s{1,4})?[^\\s"',;}\\]\\\\]{1,4096}`,
+      "gi"
+    ),
     `$1$2${MASKED}`
   ],
   [/\b(bearer|basic)(\s+)(?!\[masked\])(?=[^\s"',;}\]]{0,256}[\dA-Z=])[^\s"',;}\]]{6,4096}/gi, `$1$2${MASKED}`],
@@ -42,11 +50,20 @@ const passes: ReadonlyArray<readonly [RegExp, string]> = [
   ],
   // named secrets
   [new RegExp(`((?<![${word}])[\\w-]{0,32}?(?:${secret})(?: provided)?${between})${value}`, "gi"), `$1${MASKED}`],
-  [new RegExp(`((?<![${word}])(?:[\\w-]{0,24}[-_])?(?:${perhaps})${between})${looksLikeOne}${value}`, "gi"), `$1${MASKED}`],
+  [
+    new RegExp(`((?<![${word}])(?:[\\w-]{0,24}[-_])?(?:${perhaps})${between})${looksLikeOne}${value}`, "gi"),
+    `$1${MASKED}`
+  ],
   // what the user wrote, echoed back
-  [new RegExp(`("(?:${echoed})"\\s{0,4}:\\s{0,4})"(?:[^"\\\\]|\\\\.){1,65536}"?`, "g"), `$1"${MASKED}"`],
-  [new RegExp(`('(?:${echoed})'\\s{0,4}:\\s{0,4})'(?:[^'\\\\]|\\\\.){1,65536}'?`, "g"), `$1'${MASKED}'`],
-  [new RegExp(`(\\\\"(?:${echoed})\\\\"\\s{0,4}:\\s{0,4}\\\\")(?:[^"\\\\]|\\\\[^"]){1,65536}`, "g"), `$1${MASKED}`],
+  [new RegExp(`("(?:${echoed}|${spoken})"\\s{0,4}:\\s{0,4})"(?:[^"\\\\]|\\\\.){1,65536}"?`, "g"), `$1"${MASKED}"`],
+  [new RegExp(`('(?:${echoed}|${spoken})'\\s{0,4}:\\s{0,4})'(?:[^'\\\\]|\\\\.){1,65536}'?`, "g"), `$1'${MASKED}'`],
+  [
+    new RegExp(
+      `(\\\\{1,7}"(?:${echoed}|${spoken})\\\\{1,7}"\\s{0,4}:\\s{0,4}\\\\{1,7}")(?:[^"\\\\]|\\\\[^"\\\\]){1,65536}`,
+      "g"
+    ),
+    `$1${MASKED}`
+  ],
   // keys that are known by their prefix
   [
     new RegExp(
@@ -63,7 +80,7 @@ const passes: ReadonlyArray<readonly [RegExp, string]> = [
     `$1${MASKED}`
   ],
   [
-    /(\b(?:organi[sz]ation|account|workspace|project|tenant|subscription|user|team)(?:\s{1,3}id)?[\s:=/'"(]{1,4})(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{8,20})/gi,
+    /(\b(?:organi[sz]ation|account|acct|workspace|project|tenant|subscription|user|team)(?:\s{1,3}id)?[\s:=/'"(]{1,4})(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{8,20})/gi,
     `$1${MASKED}`
   ],
   // e-mail addresses
@@ -98,17 +115,30 @@ export const mask = (text: string, most: number = TEXT_CAP): string => {
 }
 
 const isEchoed = new RegExp(`^(?:${echoed})$`)
+const isSpoken = new RegExp(`^(?:${spoken})$`)
 
-/** A body with secrets masked; of a JSON body, whole prompts and answers too, however they nest. */
-export const maskBody = (text: string): string => {
+const echoes = new RegExp(`"(?:${echoed}|${spoken})"`)
+
+/** JSON whose prompts and answers are masked whole, however they nest; other text as it is. */
+const withoutEchoes = (text: string): string => {
   const first = text.trimStart().charAt(0)
-  if (text.length > TEXT_CAP * 4 || (first !== "{" && first !== "[") || !new RegExp(`"(?:${echoed})"`).test(text)) {
-    return mask(text)
-  }
+  if ((first !== "{" && first !== "[") || !echoes.test(text)) return text
   try {
-    return mask(JSON.stringify(JSON.parse(text), (key, value: unknown) =>
-      isEchoed.test(key) && value !== null && value !== "" ? MASKED : value))
+    return JSON.stringify(JSON.parse(text), (key, value: unknown) =>
+      value !== "" && value !== null && (isEchoed.test(key) || (typeof value === "string" && isSpoken.test(key)))
+        ? MASKED
+        : value)
   } catch {
-    return mask(text)
+    return text
   }
+}
+
+/** A body with secrets masked, and whole prompts and answers too: of JSON, and of the events of a stream. */
+export const maskBody = (text: string): string => {
+  if (text.length > TEXT_CAP * 4) return mask(text)
+  return mask(
+    /^data:/m.test(text)
+      ? text.replace(/^(data: ?)(.*)$/gm, (_, field: string, payload: string) => field + withoutEchoes(payload))
+      : withoutEchoes(text)
+  )
 }

@@ -75,7 +75,7 @@ const rows: Readonly<Record<Verdict, ReadonlyArray<string>>> = {
     "TIMEOUT_ERR",
     "TimedOut"
   ],
-  aborted: ["AbortError", "ABORT_ERR", "UND_ERR_ABORTED", "ERR_CANCELED", "ERR_ABORTED"],
+  aborted: ["AbortError", "InterruptedException", "ABORT_ERR", "UND_ERR_ABORTED", "ERR_CANCELED", "ERR_ABORTED"],
   terminal: [
     // nodejs.org/api/tls.html#x509-certificate-error-codes
     "UNABLE_TO_GET_ISSUER_CERT",
