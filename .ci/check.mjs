@@ -11,8 +11,9 @@ const checks = [
   ["format", "npx dprint check", "npm run format"],
   ["examples in the READMEs", "node .ci/readme.mjs", "node .ci/readme.mjs"],
   ["examples in the docs", "cd packages/core && npx docgen", "cd packages/core && npx docgen"],
+  ["planted bugs", "node .ci/mutants.mjs", "node .ci/mutants.mjs"],
   ["unused exports and dependencies", "npx knip", "npx knip"],
-  ...["core", "cli"].flatMap((name) => [
+  ...["core", "testing", "cli"].flatMap((name) => [
     [
       `shape of ${name}`,
       `cd packages/${name} && npx publint --strict --pack npm`,

@@ -84,7 +84,7 @@ export class Listener extends Context.Reference<Listener>()("@recourse/core/Reco
  * import { Console, Effect } from "effect"
  *
  * const told = Effect.succeed("an answer").pipe(
- *   Recovery.recover,
+ *   Recovery.recover(),
  *   Recovery.withListener((event) => Console.log(event._tag))
  * )
  * ```
@@ -162,10 +162,10 @@ export interface Options {
   readonly policy?: RetryPolicy.RetryPolicy
 }
 
-const schedules = new WeakMap<RetryPolicy.RetryPolicy, Schedule.Schedule<unknown, unknown>>()
+const schedules = new WeakMap<RetryPolicy.RetryPolicy, Schedule.Schedule<unknown>>()
 
 /** The policy's schedule without its total time, which here begins with the first attempt; made once for a policy. */
-const scheduleOf = (policy: RetryPolicy.RetryPolicy): Schedule.Schedule<unknown, unknown> => {
+const scheduleOf = (policy: RetryPolicy.RetryPolicy): Schedule.Schedule<unknown> => {
   const known = schedules.get(policy)
   if (known !== undefined) return known
   const made = RetryPolicy.schedule({ ...policy, within: Option.none() })
@@ -247,9 +247,9 @@ const recorded = <A, E, R>(
       : then()
   })
 
-const surface = <A, E, R, F extends E & Fault.Fault>(
+const surface = <A, E, R>(
   { attempt, listener, made }: Call<A, E, R>,
-  fault: F,
+  fault: E & Fault.Fault,
   because: Because
 ): Effect.Effect<never, E> => {
   const last = made === fault.attempts ? fault : Fault.withAttempts(fault, made)
@@ -436,7 +436,7 @@ export const recover: {
  * import { Effect } from "effect"
  *
  * const call = Effect.tryPromise({ try: () => Promise.reject(new Error("socket hang up")), catch: (error) => error })
- * const recovered = call.pipe(Recovery.read, Recovery.recover)
+ * const recovered = call.pipe(Recovery.read, Recovery.recover())
  * ```
  *
  * @category combinators

@@ -576,7 +576,7 @@ const tierSchedule = (tier: Tier, terms: Remedy.Terms): Schedule.Schedule<Fault.
  * @category conversions
  * @since 0.1.0
  */
-export const schedule = (policy: RetryPolicy): Schedule.Schedule<Option.Option<Fault.Fault>, unknown> => {
+export const schedule = (policy: RetryPolicy): Schedule.Schedule<Option.Option<Fault.Fault>> => {
   const tiers: { [tier: string]: Schedule.Schedule<Fault.Fault, Fault.Fault> } = {}
   for (const [name, tier] of Object.entries(policy.tiers)) tiers[name] = tierSchedule(tier, policy)
   const all = routed((input: unknown) => {

@@ -37,6 +37,7 @@ describe("Remedy", () => {
       }
       const named = fault.resetsAt?.waitMillis
       const fits = named !== undefined && named <= Duration.toMillis(terms.patience)
+      assert.isFalse(named !== undefined && !fits && terms.beyond === "defer")
       assert.strictEqual(Option.isSome(remedy.wait), fits || (named !== undefined && terms.beyond === "clamp"))
       if (Option.isSome(remedy.wait)) {
         assert.isAtMost(remedy.wait.value.millis, Duration.toMillis(terms.patience))

@@ -96,7 +96,7 @@ export class Response {
   get message(): string | undefined {
     if (this.#message === undefined && this.#raw.logged === undefined && this.page === undefined) {
       const text = readAnswers(this).list.find((answer) => answer.texts.length > 0)?.texts[0]
-      if (text !== undefined) this.#message = mask(text, MESSAGE_CAP)
+      if (text !== undefined) this.#message = maskBody(text, MESSAGE_CAP)
     }
     return this.#message
   }

@@ -124,21 +124,25 @@ const withoutEchoes = (text: string): string => {
   const first = text.trimStart().charAt(0)
   if ((first !== "{" && first !== "[") || !echoes.test(text)) return text
   try {
-    return JSON.stringify(JSON.parse(text), (key, value: unknown) =>
-      value !== "" && value !== null && (isEchoed.test(key) || (typeof value === "string" && isSpoken.test(key)))
-        ? MASKED
-        : value)
+    return JSON.stringify(
+      JSON.parse(text),
+      (key, value: unknown) =>
+        value !== "" && value !== null && (isEchoed.test(key) || (typeof value === "string" && isSpoken.test(key)))
+          ? MASKED
+          : value
+    )
   } catch {
     return text
   }
 }
 
 /** A body with secrets masked, and whole prompts and answers too: of JSON, and of the events of a stream. */
-export const maskBody = (text: string): string => {
-  if (text.length > TEXT_CAP * 4) return mask(text)
+export const maskBody = (text: string, most: number = TEXT_CAP): string => {
+  if (text.length > TEXT_CAP * 4) return mask(text, most)
   return mask(
     /^data:/m.test(text)
       ? text.replace(/^(data: ?)(.*)$/gm, (_, field: string, payload: string) => field + withoutEchoes(payload))
-      : withoutEchoes(text)
+      : withoutEchoes(text),
+    most
   )
 }

@@ -1,0 +1,239 @@
+// Plants one-line bugs in the core, each in a copy of its own, and asks the tests for it to be found.
+import { spawnSync } from "node:child_process"
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const policy = "packages/core/src/RetryPolicy.ts"
+const recovery = "packages/core/src/Recovery.ts"
+const remedy = "packages/core/src/Remedy.ts"
+const budget = "packages/core/src/RetryBudget.ts"
+const reset = "packages/core/src/Reset.ts"
+const diagnosis = "packages/core/src/Diagnosis.ts"
+
+const laws = "packages/testing/test/Laws.test.ts"
+const numbers = "packages/core/test/RetryPolicy.test.ts"
+const recovering = "packages/core/test/Recovery.test.ts"
+const remedies = "packages/core/test/Remedy.test.ts"
+const resets = "packages/core/test/Reset.test.ts"
+const readings = "packages/core/test/Diagnosis.test.ts"
+
+// what it is, where, what stands there, what is planted, and the tests that must find it
+const mutants = [
+  [
+    "one attempt too many",
+    policy,
+    "before + standsFor(fault) < tier.attempts",
+    "before + standsFor(fault) <= tier.attempts",
+    laws
+  ],
+  ["the cap is dropped", policy, "Duration.min(delay, tier.ceiling)", "delay", laws],
+  [
+    "the curve does not grow",
+    policy,
+    "Schedule.exponential(tier.base, tier.factor)",
+    "Schedule.exponential(tier.base, 1)",
+    laws
+  ],
+  ["jitter without its floor", policy, "{ min: low, max: high }", "{ min: 0, max: high }", laws],
+  ["jitter above its ceiling", policy, "{ min: low, max: high }", "{ min: low, max: high + 0.5 }", laws],
+  ["no jitter", policy, "low === 1 && high === 1\n    ? capped", "low >= 0\n    ? capped", numbers],
+  [
+    "an override that is shortened",
+    policy,
+    "tier.wait === \"atLeast\" ? Duration.max(delay, left) : left",
+    "tier.wait === \"atLeast\" ? Duration.min(delay, left) : left",
+    laws
+  ],
+  [
+    "an override from now",
+    policy,
+    "Duration.millis(Math.max(0, until - now))",
+    "Duration.millis(remedy.wait.value.millis)",
+    numbers
+  ],
+  [
+    "no override",
+    policy,
+    "if (remedy._tag !== \"Retry\" || Option.isNone(remedy.wait)) return Effect.succeed(delay)",
+    "if (now(remedy)) return Effect.succeed(delay)",
+    laws,
+    "const now = (_: unknown): boolean => true"
+  ],
+  [
+    "one counter for all tiers",
+    policy,
+    "{ ...states, [route]: next }",
+    "Object.fromEntries(Object.keys(routes).map((name) => [name, next]))",
+    laws
+  ],
+  ["a tier that forgets", policy, "{ ...states, [route]: next }", "states", laws],
+  [
+    "the total time is not looked ahead to",
+    policy,
+    "ScheduleIntervals.start(decision.intervals) - began > millis",
+    "now - began > millis",
+    laws
+  ],
+  ["the total time begins anew", policy, "[began, next] as const", "[now, next] as const", laws],
+  ["attempts below do not count", policy, "Math.max(1, fault.attempts)\n  return", "1\n  return", recovering],
+  [
+    "the timeline jitters a named wait",
+    policy,
+    "onSome: (millis) => floor ? Math.max(low, millis) : millis",
+    "onSome: (millis) => floor ? Math.max(low, millis) : millis * tier.jitter.low",
+    numbers
+  ],
+  [
+    "what is surfaced is retried",
+    policy,
+    "return remedy._tag === \"Retry\" ? Option.some([remedy.tier, input] as const) : Option.none()",
+    "return Option.some([remedy._tag === \"Retry\" ? remedy.tier : Object.keys(tiers)[0] ?? \"\", input] as const)",
+    laws
+  ],
+  [
+    "patience that excludes its own length",
+    remedy,
+    "reset.waitMillis <= Duration.toMillis(patience)",
+    "reset.waitMillis < Duration.toMillis(patience)",
+    remedies
+  ],
+  [
+    "a clamp that does not cut",
+    remedy,
+    "Math.min(reset.waitMillis, Math.floor(Duration.toMillis(patience)))",
+    "reset.waitMillis",
+    remedies
+  ],
+  [
+    "defer and ignore change places",
+    remedy,
+    "case \"defer\":\n      return { _tag: \"Defer\", until: reset }",
+    "case \"defer\":\n      return { _tag: \"Retry\", tier, wait: Option.none() }",
+    remedies
+  ],
+  [
+    "the last fault without its attempts",
+    recovery,
+    "made === fault.attempts ? fault : Fault.withAttempts(fault, made)",
+    "fault",
+    recovering
+  ],
+  [
+    "the total time of a call is ignored",
+    recovery,
+    "elapsed(call) + wait > Duration.toMillis(within.value)",
+    "wait > Duration.toMillis(within.value)",
+    recovering
+  ],
+  [
+    "an instant by the time that passes",
+    recovery,
+    "byWall ? sleepUntil(clock, now + wait)",
+    "byWall ? clock.sleep(Duration.millis(wait))",
+    recovering
+  ],
+  [
+    "a delta by the wall clock",
+    recovery,
+    "const byWall = named?.reset.named === \"instant\"",
+    "const byWall = named?.reset.named === \"delta\"",
+    recovering
+  ],
+  ["the attempt is not counted", recovery, "call.attempt += 1", "call.attempt += 0", recovering],
+  [
+    "an inner recovery sees the outer's attempt",
+    recovery,
+    "Context.get(context, Attempt.Attempt) === Attempt.first",
+    "context !== undefined",
+    recovering
+  ],
+  [
+    "a budget that is never asked",
+    recovery,
+    "if (call.budget === undefined) return again",
+    "if (call.made > 0) return again",
+    recovering
+  ],
+  ["a budget that never refuses", budget, "if (tokens < price) return 0", "", recovering],
+  [
+    "a budget without a bottom",
+    budget,
+    "tokens = Math.min(capacity, tokens + (taken === 0 ? refund : taken))",
+    "tokens = tokens + (taken === 0 ? refund : taken)",
+    recovering
+  ],
+  ["a timeout costs no more", budget, "fault._tag === \"TimedOut\" ? timeoutCost : cost", "cost", recovering],
+  ["the earliest reset governs", reset, "moment.wait > wait", "(wait === 0 || moment.wait < wait)", resets],
+  [
+    "a window with something left counts",
+    reset,
+    "if (left !== undefined) return Number(left) > 0",
+    "if (left !== undefined) return false",
+    resets
+  ],
+  [
+    "milliseconds are seconds",
+    reset,
+    "unit === \"ms\"\n    ? delta(n)",
+    "unit === \"ms\"\n    ? delta(n * 1_000)",
+    resets
+  ],
+  ["a past instant is waited for", reset, "wait <= 0\n    ? \"past\"", "wait <= -1e15\n    ? \"past\"", resets],
+  [
+    "the status outranks the code",
+    diagnosis,
+    "const decided = fromCodes(codes, own) ?? fromCodeWords(codes, stated)",
+    "const decided = stated === undefined ? fromCodes(codes, own) ?? fromCodeWords(codes, stated) : undefined",
+    readings
+  ],
+  [
+    "a retry inside a success",
+    diagnosis,
+    "Fault.isRetryable(kindOf(found.meaning)))",
+    "Fault.isRetryable(\"\"))",
+    readings
+  ]
+]
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+const only = process.argv[2]
+const survivors = []
+let tried = 0
+for (const [name, file, from, to, tests, extra = ""] of mutants) {
+  if (only !== undefined && !name.includes(only)) continue
+  tried += 1
+  const source = readFileSync(join(root, file), "utf8")
+  if (source.split(from).length !== 2) {
+    survivors.push(`${name}: what it changes stands ${source.split(from).length - 1} times in ${file}`)
+    continue
+  }
+  const copy = mkdtempSync(join(tmpdir(), "recourse-mutant-"))
+  try {
+    for (const part of ["packages/core", "packages/testing"]) {
+      cpSync(join(root, part), join(copy, part), {
+        recursive: true,
+        verbatimSymlinks: true,
+        filter: (path) => !/\/(?:dist|docs)$/.test(path)
+      })
+    }
+    for (const part of ["package.json", "tsconfig.base.json", "vitest.workspace.ts"]) {
+      cpSync(join(root, part), join(copy, part))
+    }
+    symlinkSync(join(root, "node_modules"), join(copy, "node_modules"))
+    writeFileSync(join(copy, file), `${source.replace(from, () => to)}\n${extra}\n`)
+    const { status, stdout } = spawnSync("npx", ["vitest", "run", "--bail", "1", "--reporter=dot", tests], {
+      cwd: copy,
+      encoding: "utf8"
+    })
+    const found = status !== 0 && /Tests .*failed/.test(stdout)
+    console.log(`${found ? "found   " : "SURVIVED"} ${name}`)
+    if (!found) survivors.push(`${name}: not found by ${tests}\n${stdout.slice(-600)}`)
+  } finally {
+    rmSync(copy, { recursive: true })
+  }
+}
+for (const survivor of survivors) console.error(survivor)
+console.log(`${tried - survivors.length} of ${tried} planted bugs were found`)
+process.exit(survivors.length === 0 ? 0 : 1)
