@@ -17,7 +17,10 @@ import { dual } from "effect/Function"
 import * as LogLevel from "effect/LogLevel"
 import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
+import * as MetricKey from "effect/MetricKey"
+import * as MetricLabel from "effect/MetricLabel"
 import * as Option from "effect/Option"
+import * as Record from "effect/Record"
 import type * as Schedule from "effect/Schedule"
 import * as ScheduleDecision from "effect/ScheduleDecision"
 import * as ScheduleIntervals from "effect/ScheduleIntervals"
@@ -103,13 +106,22 @@ export const withListener: {
 
 // --- metrics -----------------------------------------------------------------------------------------------------------
 
+const keys = {
+  retries: MetricKey.counter("recourse_retries", { incremental: true }),
+  surfaced: MetricKey.counter("recourse_surfaced", { incremental: true }),
+  waits: MetricKey.histogram(
+    "recourse_wait_millis",
+    MetricBoundaries.exponential({ start: 1, factor: 4, count: 16 })
+  )
+}
+
 /**
  * How many retries were entered, by `tag` and `tier`.
  *
  * @category metrics
  * @since 0.1.0
  */
-export const retries: Metric.Metric.Counter<number> = Metric.counter("recourse_retries", { incremental: true })
+export const retries: Metric.Metric.Counter<number> = Metric.fromMetricKey(keys.retries)
 
 /**
  * How many faults were given back, by `tag` and `because`.
@@ -117,7 +129,7 @@ export const retries: Metric.Metric.Counter<number> = Metric.counter("recourse_r
  * @category metrics
  * @since 0.1.0
  */
-export const surfaced: Metric.Metric.Counter<number> = Metric.counter("recourse_surfaced", { incremental: true })
+export const surfaced: Metric.Metric.Counter<number> = Metric.fromMetricKey(keys.surfaced)
 
 /**
  * How long the waits were, in milliseconds, by `tag` and `tier`.
@@ -125,28 +137,28 @@ export const surfaced: Metric.Metric.Counter<number> = Metric.counter("recourse_
  * @category metrics
  * @since 0.1.0
  */
-export const waits: Metric.Metric.Histogram<number> = Metric.histogram(
-  "recourse_wait_millis",
-  MetricBoundaries.exponential({ start: 1, factor: 4, count: 16 })
-)
+export const waits: Metric.Metric.Histogram<number> = Metric.fromMetricKey(keys.waits)
 
-const made = new Map<
-  string,
-  { readonly retries: typeof retries; readonly waits: typeof waits; readonly surfaced: typeof surfaced }
->()
+const labels = (tags: { readonly [name: string]: string }) =>
+  Object.entries(tags).map(([name, value]) => MetricLabel.make(name, value))
+
+// `Metric.tagged` looks its metric up by hash at every update; one that is made from its whole key is looked up once
+const metricsFor = (tag: string, what: string) => ({
+  retries: Metric.fromMetricKey(MetricKey.taggedWithLabels(keys.retries, labels({ tag, tier: what }))),
+  waits: Metric.fromMetricKey(MetricKey.taggedWithLabels(keys.waits, labels({ tag, tier: what }))),
+  surfaced: Metric.fromMetricKey(MetricKey.taggedWithLabels(keys.surfaced, labels({ tag, because: what })))
+})
+
+const made = new Map<string, Map<string, ReturnType<typeof metricsFor>>>()
 
 /** The metrics of a tag and what became of it, made once for each pair: both come from short lists. */
-const metricsOf = (tag: string, what: string) => {
-  const key = `${tag} ${what}`
-  const known = made.get(key)
+const metricsOf = (tag: string, what: string): ReturnType<typeof metricsFor> => {
+  const ofTag = made.get(tag) ?? new Map<string, ReturnType<typeof metricsFor>>()
+  const known = ofTag.get(what)
   if (known !== undefined) return known
-  const tagged = {
-    retries: retries.pipe(Metric.tagged("tag", tag), Metric.tagged("tier", what)),
-    waits: waits.pipe(Metric.tagged("tag", tag), Metric.tagged("tier", what)),
-    surfaced: surfaced.pipe(Metric.tagged("tag", tag), Metric.tagged("because", what))
-  }
-  if (made.size < 256) made.set(key, tagged)
-  return tagged
+  const metrics = metricsFor(tag, what)
+  if (ofTag.size < 64) made.set(tag, ofTag.set(what, metrics))
+  return metrics
 }
 
 // --- the loop ----------------------------------------------------------------------------------------------------------
@@ -162,14 +174,19 @@ export interface Options {
   readonly policy?: RetryPolicy.RetryPolicy
 }
 
-const schedules = new WeakMap<RetryPolicy.RetryPolicy, Schedule.Schedule<unknown>>()
+type Tiers = { readonly [tier: string]: Schedule.Schedule<Fault.Fault, Fault.Fault> }
 
-/** The policy's schedule without its total time, which here begins with the first attempt; made once for a policy. */
-const scheduleOf = (policy: RetryPolicy.RetryPolicy): Schedule.Schedule<unknown> => {
-  const known = schedules.get(policy)
+const tiersOf = new WeakMap<RetryPolicy.RetryPolicy, Tiers>()
+
+/**
+ * The schedules of a policy's tiers, made once for a policy. Unlike `RetryPolicy.schedule`, which must route whatever it is
+ * handed, a call knows the tier from the remedy, and its total time begins with the first attempt.
+ */
+const schedulesOf = (policy: RetryPolicy.RetryPolicy): Tiers => {
+  const known = tiersOf.get(policy)
   if (known !== undefined) return known
-  const made = RetryPolicy.schedule({ ...policy, within: Option.none() })
-  schedules.set(policy, made)
+  const made = Record.map(policy.tiers, (tier) => RetryPolicy.tierSchedule(tier, policy))
+  tiersOf.set(policy, made)
   return made
 }
 
@@ -200,7 +217,8 @@ interface Call<A, E, R> {
   attempt: number
   /** Those, and the ones that were made below for them. */
   made: number
-  state: unknown
+  /** The state of each tier's schedule that has stepped. */
+  states: { readonly [tier: string]: unknown }
   /** What the last retry took from the budget. */
   taken: number
 }
@@ -273,9 +291,13 @@ const failed = <A, E, R>(call: Call<A, E, R>, fault: E & Fault.Fault): Effect.Ef
 const decide = <A, E, R>(call: Call<A, E, R>, fault: E & Fault.Fault): Effect.Effect<A, E, R> => {
   const remedy = Remedy.fromFault(fault, call.policy)
   if (remedy._tag !== "Retry") return surface(call, fault, remedy._tag === "Defer" ? "deferred" : "tag")
+  const { tier } = remedy
+  const schedule = schedulesOf(call.policy)[tier]
+  if (schedule === undefined) return surface(call, fault, "tag")
   const now = call.clock.unsafeCurrentTimeMillis()
-  return Effect.flatMap(scheduleOf(call.policy).step(now, fault, call.state), ([state, , decision]) => {
-    call.state = state
+  const state = Object.hasOwn(call.states, tier) ? call.states[tier] : schedule.initial
+  return Effect.flatMap(schedule.step(now, fault, state), ([next, , decision]) => {
+    call.states = { ...call.states, [tier]: next }
     if (ScheduleDecision.isDone(decision)) return surface(call, fault, "tier")
     const wait = Math.max(0, ScheduleIntervals.start(decision.intervals) - now)
     const { within } = call.policy
@@ -377,7 +399,7 @@ const start = <A, E, R>(
           began,
           attempt: 1,
           made: 0,
-          state: scheduleOf(policy).initial,
+          states: {},
           taken: 0
         }, error)
         : Effect.fail(error)

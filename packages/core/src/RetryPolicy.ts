@@ -527,8 +527,14 @@ export const within: {
   }
 )
 
-/** Grow, cap, jitter, bound; then the named wait as an override. */
-const tierSchedule = (tier: Tier, terms: Remedy.Terms): Schedule.Schedule<Fault.Fault, Fault.Fault> => {
+/**
+ * The schedule of one tier: grow, cap, jitter, bound; then the named wait as an override. It must be handed only faults that
+ * belong to the tier; `schedule` routes them.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const tierSchedule = (tier: Tier, terms: Remedy.Terms): Schedule.Schedule<Fault.Fault, Fault.Fault> => {
   const capped = Schedule.exponential(tier.base, tier.factor).pipe(
     Schedule.modifyDelay((_, delay) => Duration.min(delay, tier.ceiling))
   )
