@@ -165,7 +165,13 @@ const mutants = [
     recovering
   ],
   ["a timeout costs no more", budget, "fault._tag === \"TimedOut\" ? timeoutCost : cost", "cost", recovering],
-  ["the earliest reset governs", reset, "moment.wait > wait", "(wait === 0 || moment.wait < wait)", resets],
+  [
+    "the earliest reset governs",
+    reset,
+    "moment.wait > this.wait",
+    "(this.wait === 0 || moment.wait < this.wait)",
+    resets
+  ],
   [
     "a window with something left counts",
     reset,

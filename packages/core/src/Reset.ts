@@ -10,7 +10,7 @@ import * as DateTime from "effect/DateTime"
 import * as Option from "effect/Option"
 import type { Evidence } from "./Evidence.ts"
 import type { Answers, Unit } from "./internal/answers.ts"
-import { eachHeader } from "./internal/headers.ts"
+import { headersOf } from "./internal/headers.ts"
 import { answersOf, proseOf, rawOf } from "./internal/leaves.ts"
 import { mask } from "./internal/mask.ts"
 import { isRecord, numberOf, peek, textOf } from "./internal/peek.ts"
@@ -107,7 +107,11 @@ const LEFT = "the window has something left"
 type Moment = { readonly wait: number; readonly named: Reset["named"] } | string
 
 /** Whoever listens to the reading: the fast one keeps the latest, the slow one every claim. */
-type Sink = (where: string, name: string, value: unknown, moment: Moment) => void
+interface Sink {
+  readonly take: (where: string, name: string, value: unknown, moment: Moment) => void
+  /** Whether anything has named a wait. */
+  readonly named: boolean
+}
 
 interface Scope {
   readonly received: number
@@ -329,7 +333,7 @@ const structured = (scope: Scope, where: string, name: string, value: string): v
     const reset = /(?:^|[;,\s])(?:t|reset)=(\d{1,20})/.exec(item)?.[1]
     const left = /(?:^|[;,\s])(?:r|remaining)=(\d{1,20})/.exec(item)?.[1]
     if (reset !== undefined) {
-      scope.sink(where, name, item.trim(), Number(left) > 0 ? LEFT : bare(scope, Number(reset), "s"))
+      scope.sink.take(where, name, item.trim(), Number(left) > 0 ? LEFT : bare(scope, Number(reset), "s"))
     }
   }
 }
@@ -339,10 +343,10 @@ const headerResets = (scope: Scope, found: Found, where: string): void => {
     switch (is.role) {
       case "ms":
       case "s":
-        scope.sink(where, is.name, value, moment(scope, value, is.role))
+        scope.sink.take(where, is.name, value, moment(scope, value, is.role))
         break
       case "reset":
-        scope.sink(
+        scope.sink.take(
           where,
           is.name,
           value,
@@ -359,11 +363,11 @@ const headerResets = (scope: Scope, found: Found, where: string): void => {
 
 const findIn = (headers: unknown): Found => {
   const found: Array<{ readonly is: Name; readonly value: string }> = []
-  eachHeader(headers, (held, value) => {
-    if (held.length > NAME_CAP) return
-    const is = nameOf(held)
-    if (is.role !== undefined && found.length < FOUND) found.push({ is, value })
-  })
+  for (const { name, value } of headersOf(headers)) {
+    if (name.length > NAME_CAP || found.length >= FOUND) continue
+    const is = nameOf(name)
+    if (is.role !== undefined) found.push({ is, value })
+  }
   return found
 }
 
@@ -375,7 +379,7 @@ const bodyResets = (scope: Scope, answers: Answers): void => {
       if (isRecord(value)) headerResets(scope, findIn(value), "relayed header")
     } else {
       const left = below(peek(node, "used_percent"), 100) || numberOf(peek(node, "remaining")) > 0
-      scope.sink("body", key, value, left ? LEFT : moment(scope, value, unit))
+      scope.sink.take("body", key, value, left ? LEFT : moment(scope, value, unit))
     }
   }
 }
@@ -415,30 +419,32 @@ const nextClock = (scope: Scope, hour: number, minute: number, zone: string): Mo
 
 const proseResets = (scope: Scope, prose: string, zone: string): void => {
   const text = prose.slice(0, PROSE_CAP)
-  for (const [, found = ""] of text.matchAll(spans)) scope.sink("text", "", found.trim(), delta(duration(found)))
-  for (const [, found = ""] of text.matchAll(seconds)) scope.sink("text", "", found, bare(scope, Number(found), "s"))
+  for (const [, found = ""] of text.matchAll(spans)) scope.sink.take("text", "", found.trim(), delta(duration(found)))
+  for (const [, found = ""] of text.matchAll(seconds)) {
+    scope.sink.take("text", "", found, bare(scope, Number(found), "s"))
+  }
   for (const [, found = ""] of text.matchAll(dates)) {
-    scope.sink("text", "", found, instant(scope, isoMillis(found, zone)))
+    scope.sink.take("text", "", found, instant(scope, isoMillis(found, zone)))
   }
   for (const [, found = "", unit = ""] of text.matchAll(chinese)) {
-    scope.sink("text", "", `${found} ${unit}`, delta(Number(found) * (chineseUnits[unit] ?? 0)))
+    scope.sink.take("text", "", `${found} ${unit}`, delta(Number(found) * (chineseUnits[unit] ?? 0)))
   }
   for (const [, found = ""] of text.matchAll(protobuf)) {
-    scope.sink("text", "retry_delay", found, bare(scope, Number(found), "s"))
+    scope.sink.take("text", "retry_delay", found, bare(scope, Number(found), "s"))
   }
   for (const [found, hour, minute, half = "", zone = ""] of text.matchAll(clock)) {
-    scope.sink(
+    scope.sink.take(
       "text",
       "",
       found,
       nextClock(scope, (Number(hour) % 12) + (half.toLowerCase() === "pm" ? 12 : 0), Number(minute ?? 0), zone)
     )
   }
-  for (const [, found = ""] of text.matchAll(piped)) scope.sink("text", "", found, bare(scope, Number(found), "s"))
+  for (const [, found = ""] of text.matchAll(piped)) scope.sink.take("text", "", found, bare(scope, Number(found), "s"))
 }
 
 /** Tells the sink all that the evidence names; prose only where `named` says that nothing else did. */
-const readAll = (evidence: Evidence, received: number, sink: Sink, named: () => boolean): void => {
+const readAll = (evidence: Evidence, received: number, sink: Sink): void => {
   if (evidence._tag !== "Response") return proseResets({ received, skew: () => 0, sink }, proseOf(evidence).text, "Z")
   const found = findIn(rawOf(evidence).headers)
   let skew: number | undefined
@@ -446,7 +452,7 @@ const readAll = (evidence: Evidence, received: number, sink: Sink, named: () => 
   const answers = answersOf(evidence)
   headerResets(scope, found, "header")
   bodyResets(scope, answers)
-  if (named() || answers.page !== undefined) return
+  if (sink.named || answers.page !== undefined) return
   const seen = new Set<string>()
   for (const answer of answers.list) {
     // z.ai writes Beijing time without a zone
@@ -466,18 +472,38 @@ const shown = (value: unknown): string => {
   return harmless.test(text) ? text : mask(text, VALUE_CAP)
 }
 
-const claimsOf = (evidence: Evidence, received: number): ReadonlyArray<Claim> => {
-  const claims: Array<Claim> = []
-  readAll(evidence, received, (where, name, value, moment) => {
-    if (claims.length >= CLAIMS) return
+class AllClaims implements Sink {
+  readonly claims: Array<Claim> = []
+  named = false
+
+  take(where: string, name: string, value: unknown, moment: Moment): void {
+    if (this.claims.length >= CLAIMS) return
     const by = name === "" ? where : `${where} ${name}`
-    claims.push(
-      typeof moment === "string"
-        ? { by, value: shown(value), waitMillis: undefined, refused: moment }
-        : { by, value: shown(value), waitMillis: moment.wait, refused: undefined }
-    )
-  }, () => claims.some(({ waitMillis }) => waitMillis !== undefined))
-  return claims
+    if (typeof moment === "string") {
+      this.claims.push({ by, value: shown(value), waitMillis: undefined, refused: moment })
+    } else {
+      this.named = true
+      this.claims.push({ by, value: shown(value), waitMillis: moment.wait, refused: undefined })
+    }
+  }
+}
+
+class Latest implements Sink {
+  wait = 0
+  as: Reset["named"] = "delta"
+  where = ""
+  name = ""
+  named = false
+
+  take(where: string, name: string, _: unknown, moment: Moment): void {
+    if (typeof moment !== "string" && moment.wait > this.wait) {
+      this.named = true
+      this.wait = moment.wait
+      this.as = moment.named
+      this.where = where
+      this.name = name
+    }
+  }
 }
 
 class Read implements Reading {
@@ -494,7 +520,12 @@ class Read implements Reading {
 
   // made at the first look: a reset is read for every fault, its claims only for a person
   get claims(): ReadonlyArray<Claim> {
-    return this.#claims ??= claimsOf(this.#evidence, this.#received)
+    if (this.#claims === undefined) {
+      const sink = new AllClaims()
+      readAll(this.#evidence, this.#received, sink)
+      this.#claims = sink.claims
+    }
+    return this.#claims
   }
 }
 
@@ -518,21 +549,8 @@ class Read implements Reading {
  * @since 0.1.0
  */
 export const read = (evidence: Evidence, received: number): Reading => {
-  let wait = 0
-  let named: Reset["named"] = "delta"
-  let where = ""
-  let name = ""
-  readAll(evidence, received, (at, as, _value, moment) => {
-    if (typeof moment === "object" && moment.wait > wait) {
-      wait = moment.wait
-      named = moment.named
-      where = at
-      name = as
-    }
-  }, () => wait > 0)
-  return new Read(
-    evidence,
-    received,
-    wait === 0 ? undefined : new Named(received, wait, named, name === "" ? where : `${where} ${name}`)
-  )
+  const sink = new Latest()
+  readAll(evidence, received, sink)
+  const by = sink.name === "" ? sink.where : `${sink.where} ${sink.name}`
+  return new Read(evidence, received, sink.named ? new Named(received, sink.wait, sink.as, by) : undefined)
 }

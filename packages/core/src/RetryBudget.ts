@@ -54,7 +54,7 @@ export class RetryBudget extends Context.Reference<RetryBudget>()("@recourse/cor
 /**
  * A budget in memory. Its numbers are those of the standard mode of the AWS SDKs: 500 tokens, 5 for a retry and 10 after a
  * timeout, 1 back for a success at the first attempt, and what a retry took when it succeeds. A burst of a hundred retries
- * passes; over a long time, at most one call in five is a retry that fails. gRPC's retry throttling follows the same idea
+ * passes; in the long run there is at most one failed retry for every five calls that succeed at once. gRPC's retry throttling follows the same idea
  * with a bucket of 10 that stops at half.
  *
  * @example

@@ -35,7 +35,6 @@ const groups: { readonly [source: string]: Group } = {
     Unreachable: ["websocket_connection_limit_reached"],
     RequestRejected: [
       "model_not_found",
-      "unsupported_country_region_territory",
       "previous_response_not_found",
       "unsupported_parameter",
       "unsupported_value",

@@ -1,34 +1,38 @@
 import { isList, isRecord, peek } from "./peek.ts"
 
-/** What can be asked for its headers one by one: the web's `Headers`, and a `Map`. */
-interface Iterates {
-  readonly forEach: (each: (value: unknown, name: unknown) => void) => void
+/** One header, its name in the case in which it is held. */
+export interface Header {
+  readonly name: string
+  readonly value: string
 }
 
-const iterates = (u: unknown): u is Iterates => typeof peek(u, "forEach") === "function" && !isList(u)
+/** A list of pairs, a `Map`, or the web's `Headers`: whatever gives its headers one by one. */
+const isIterable = (u: object): u is Iterable<unknown> => Symbol.iterator in u
+
+const take = (found: Array<Header>, name: unknown, value: unknown): void => {
+  if (typeof name !== "string") return
+  if (typeof value === "string") found.push({ name, value })
+  else if (typeof value === "number") found.push({ name, value: String(value) })
+  else if (isList(value)) {
+    for (const item of value) if (typeof item === "string") found.push({ name, value: item })
+  }
+}
 
 /**
- * Calls `each` with every header, its name in the case in which it is held: an object, `Headers`, a `Map`, or a list of
- * pairs, without a copy. What is no text has no say, and a carrier that throws ends the reading where it threw.
+ * The headers of an object, of `Headers`, of a `Map` or of a list of pairs. What is no text has no say, and a carrier that
+ * throws ends the reading where it threw.
  */
-export const eachHeader = (headers: unknown, each: (name: string, value: string) => void): void => {
-  if (typeof headers !== "object" || headers === null) return
-  const take = (name: unknown, value: unknown): void => {
-    if (typeof name !== "string") return
-    if (typeof value === "string") each(name, value)
-    else if (typeof value === "number") each(name, String(value))
-    else if (isList(value)) {
-      for (const item of value) if (typeof item === "string") each(name, item)
-    }
-  }
+export const headersOf = (headers: unknown): ReadonlyArray<Header> => {
+  const found: Array<Header> = []
+  if (typeof headers !== "object" || headers === null) return found
   try {
-    if (isList(headers)) {
-      for (const pair of headers) take(peek(pair, "0"), peek(pair, "1"))
-    } else if (iterates(headers)) headers.forEach((value, name) => take(name, value))
-    else if (isRecord(headers)) {
-      for (const name of Object.keys(headers)) take(name, peek(headers, name))
+    if (isIterable(headers)) {
+      for (const pair of headers) take(found, peek(pair, "0"), peek(pair, "1"))
+    } else if (isRecord(headers)) {
+      for (const name of Object.keys(headers)) take(found, name, headers[name])
     }
   } catch {
-    return
+    return found
   }
+  return found
 }
