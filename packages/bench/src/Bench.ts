@@ -19,6 +19,8 @@ export interface Row {
   readonly name: string
   /** Median over the rounds, in nanoseconds. */
   readonly nanos: number
+  /** What is printed where the figure is no time. */
+  readonly shown?: string
   /** The median of the rounds' own ratios to the base. */
   readonly ratio: number
   readonly goal: number | undefined

@@ -15,7 +15,7 @@ const shape = (nanos: number): string =>
     : `${(nanos / 1e6).toFixed(2)} ms`
 
 const verdict = (ratio: number, goal: number | undefined): string =>
-  goal === undefined ? "" : `${ratio <= goal ? "met" : "missed"} (at most ${goal})`
+  goal === undefined ? "" : `${ratio <= goal ? "met" : "missed"} (at most ${Number(goal.toFixed(2))})`
 
 const rows: Array<Bench.Row> = []
 for (const group of Recovering.groups) rows.push(...await Bench.group(group))
@@ -32,7 +32,7 @@ const measured = kinds.map((kind) =>
 )
 const middle = (values: ReadonlyArray<number>): number => [...values].sort((a, b) => a - b)[1] ?? 0
 const waiting = [
-  ["heap of a waiting caller, at 100,000 (time: bytes)", "bytes", 1, 5_000],
+  ["heap of a waiting caller, at 100,000", "bytes", 1, 5_000],
   ["cancelling one of 100,000 waiting callers", "oneMicros", 1_000, undefined],
   ["cancelling 100,000 waiting callers", "allMillis", 1e6, undefined]
 ] as const
@@ -47,7 +47,8 @@ for (const [name, figure, unit, most] of waiting) {
       : figure === "allMillis"
       ? 1.2
       : undefined
-    rows.push({ group: name, name: kind, nanos: value * unit, ratio: value / base, goal })
+    const shown = figure === "bytes" ? { shown: `${Math.round(value)} B` } : {}
+    rows.push({ group: name, name: kind, nanos: value * unit, ratio: value / base, goal, ...shown })
   }
 }
 for (const group of Reading.groups) rows.push(...await Bench.group(group))
@@ -77,7 +78,7 @@ else {
     const table = new Table({ head: [group, "time", "ratio", "goal"], style: { head: [], border: [] } })
     for (const row of rows) {
       if (row.group === group) {
-        table.push([row.name, shape(row.nanos), row.ratio.toFixed(2), verdict(row.ratio, row.goal)])
+        table.push([row.name, row.shown ?? shape(row.nanos), row.ratio.toFixed(2), verdict(row.ratio, row.goal)])
       }
     }
     console.log(table.toString())

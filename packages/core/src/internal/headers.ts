@@ -1,4 +1,4 @@
-import { isList, isRecord, peek } from "./peek.ts"
+import { isList, isRecord } from "./peek.ts"
 
 /** One header, its name in the case in which it is held. */
 export interface Header {
@@ -27,7 +27,7 @@ export const headersOf = (headers: unknown): ReadonlyArray<Header> => {
   if (typeof headers !== "object" || headers === null) return found
   try {
     if (isIterable(headers)) {
-      for (const pair of headers) take(found, peek(pair, "0"), peek(pair, "1"))
+      for (const pair of headers) if (isList(pair)) take(found, pair[0], pair[1])
     } else if (isRecord(headers)) {
       for (const name of Object.keys(headers)) take(found, name, headers[name])
     }
