@@ -535,9 +535,12 @@ export const within: {
  * @since 0.1.0
  */
 export const tierSchedule = (tier: Tier, terms: Remedy.Terms): Schedule.Schedule<Fault.Fault, Fault.Fault> => {
-  const capped = Schedule.exponential(tier.base, tier.factor).pipe(
-    Schedule.modifyDelay((_, delay) => Duration.min(delay, tier.ceiling))
-  )
+  // a curve that begins at its ceiling is a straight line
+  const capped: Schedule.Schedule<unknown> = Duration.equals(tier.base, tier.ceiling)
+    ? Schedule.spaced(tier.base)
+    : Schedule.exponential(tier.base, tier.factor).pipe(
+      Schedule.modifyDelay((_, delay) => Duration.min(delay, tier.ceiling))
+    )
   const { high, low } = tier.jitter
   const curve: Schedule.Schedule<unknown, Fault.Fault> = low === 1 && high === 1
     ? capped

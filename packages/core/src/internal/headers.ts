@@ -18,6 +18,15 @@ const take = (found: Array<Header>, name: unknown, value: unknown): void => {
   }
 }
 
+// two loops in two functions: an engine compiles each for the one kind of carrier that it meets
+const fromPairs = (found: Array<Header>, pairs: Iterable<unknown>): void => {
+  for (const pair of pairs) if (isList(pair)) take(found, pair[0], pair[1])
+}
+
+const fromRecord = (found: Array<Header>, headers: Readonly<Record<string, unknown>>): void => {
+  for (const name of Object.keys(headers)) take(found, name, headers[name])
+}
+
 /**
  * The headers of an object, of `Headers`, of a `Map` or of a list of pairs. What is no text has no say, and a carrier that
  * throws ends the reading where it threw.
@@ -26,11 +35,8 @@ export const headersOf = (headers: unknown): ReadonlyArray<Header> => {
   const found: Array<Header> = []
   if (typeof headers !== "object" || headers === null) return found
   try {
-    if (isIterable(headers)) {
-      for (const pair of headers) if (isList(pair)) take(found, pair[0], pair[1])
-    } else if (isRecord(headers)) {
-      for (const name of Object.keys(headers)) take(found, name, headers[name])
-    }
+    if (isIterable(headers)) fromPairs(found, headers)
+    else if (isRecord(headers)) fromRecord(found, headers)
   } catch {
     return found
   }
