@@ -32,6 +32,9 @@ const median = (values: ReadonlyArray<number>): number => {
   return sorted.length % 2 === 1 ? sorted[middle] ?? 0 : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2
 }
 
+/** Nanoseconds for which a case is run before it counts. */
+const WARM_UP = 600_000_000
+
 /**
  * Measures the cases of a group interleaved, round by round, so that whatever else the machine does falls on all of
  * them; each ratio is taken within its round.
@@ -39,6 +42,8 @@ const median = (values: ReadonlyArray<number>): number => {
 export const group = async ({ base, cases, name }: Group, rounds = 9): Promise<ReadonlyArray<Row>> => {
   const all = [base, ...cases]
   const nanos = all.map((): Array<number> => [])
+  // an engine compiles what it has seen often enough, and more code takes it longer
+  for (const { run } of all) await measure(run, { min_cpu_time: WARM_UP })
   for (let round = 0; round < rounds; round++) {
     for (const [i, { run }] of all.entries()) {
       const { p50 } = await measure(run, { min_cpu_time: 60_000_000, min_samples: 24 })

@@ -18,6 +18,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
+import { isatty } from "node:tty"
 import pc from "picocolors"
 import * as Explain from "./Explain.ts"
 import * as Input from "./Input.ts"
@@ -88,9 +89,13 @@ const bytes = (file: string) =>
 
 const nameOf = (file: string): string => file === "-" ? "standard input" : file
 
+/** `NO_COLOR` forbids colours, `FORCE_COLOR` asks for them in a pipe too; a machine that builds is no terminal. */
+const inColour = ({ FORCE_COLOR = "", NO_COLOR = "" }: NodeJS.ProcessEnv): boolean =>
+  NO_COLOR === "" && (FORCE_COLOR === "" ? isatty(1) : FORCE_COLOR !== "0" && FORCE_COLOR !== "false")
+
 /** The screen that standard output is: colours and the width of a terminal, plain text in a pipe. */
 export const screen: Effect.Effect<Explain.Screen> = Effect.map(Clock.currentTimeMillis, (now) => ({
-  colors: pc.createColors(process.stdout.isTTY && process.env["NO_COLOR"] === undefined),
+  colors: pc.createColors(inColour(process.env)),
   width: process.stdout.isTTY ? process.stdout.columns : 100,
   now: new Date(now)
 }))

@@ -7,8 +7,15 @@ const bin = fileURLToPath(new URL("../dist/bin.js", import.meta.url))
 const examples = fileURLToPath(new URL("../examples", import.meta.url))
 const corpus = fileURLToPath(new URL("../../core/test/corpus/faults.jsonl", import.meta.url))
 
-const run = (args: ReadonlyArray<string>, input = "") => {
-  const { status, stderr, stdout } = spawnSync(process.execPath, [bin, ...args], { input, encoding: "utf8" })
+// whatever the terminal or the runner asks of colours
+const { FORCE_COLOR: _, NO_COLOR: __, ...env } = process.env
+
+const run = (args: ReadonlyArray<string>, input = "", colours: NodeJS.ProcessEnv = {}) => {
+  const { status, stderr, stdout } = spawnSync(process.execPath, [bin, ...args], {
+    input,
+    encoding: "utf8",
+    env: { ...env, ...colours }
+  })
   return { status, stderr, stdout }
 }
 
@@ -222,9 +229,20 @@ describe("recourse explain --jsonl", () => {
 
 describe("recourse alone", () => {
   it("prints a tour that shows every example", () => {
-    const tour = execFileSync(process.execPath, [bin], { encoding: "utf8" })
+    const tour = execFileSync(process.execPath, [bin], { encoding: "utf8", env })
     assert.include(tour, "npm start -- explain")
     assert.strictEqual(readdirSync(examples).length, tour.split("├").length - 1)
+  })
+})
+
+describe("colours", () => {
+  const escaped = (colours: NodeJS.ProcessEnv): boolean => run(["plan"], "", colours).stdout.includes("\u001b")
+
+  it("are for a terminal, and for whoever asks", () => {
+    assert.isFalse(escaped({ CI: "1" }))
+    assert.isTrue(escaped({ FORCE_COLOR: "1" }))
+    assert.isFalse(escaped({ FORCE_COLOR: "0" }))
+    assert.isFalse(escaped({ FORCE_COLOR: "1", NO_COLOR: "1" }))
   })
 })
 

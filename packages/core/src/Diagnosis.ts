@@ -12,7 +12,7 @@ import * as Fault from "./Fault.ts"
 import { type Answer, type Answers, exceptionIn } from "./internal/answers.ts"
 import { chain } from "./internal/chain.ts"
 import { codeOf, type Meaning } from "./internal/codes.ts"
-import { headersOf } from "./internal/headers.ts"
+import { eachHeader } from "./internal/headers.ts"
 import { answersOf, proseOf, rawOf } from "./internal/leaves.ts"
 import * as Markers from "./internal/markers.ts"
 import { mask } from "./internal/mask.ts"
@@ -135,8 +135,13 @@ const fromStatus = (status: number, page: string | undefined): Decision =>
 const errorHeader = /^x-(?:amzn-errortype|ms-error-code)$/i
 
 /** The error class that AWS and Azure put into a header. */
-const headerCodes = (headers: unknown): ReadonlyArray<string> =>
-  headersOf(headers).flatMap(({ name, value }) => errorHeader.test(name) ? [value.slice(0, 256)] : [])
+const headerCodes = (headers: unknown): ReadonlyArray<string> => {
+  const codes: Array<string> = []
+  eachHeader(headers, (name, value) => {
+    if (errorHeader.test(name)) codes.push(value.slice(0, 256))
+  })
+  return codes
+}
 
 // --- prose -------------------------------------------------------------------------------------------------------------
 

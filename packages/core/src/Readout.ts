@@ -12,7 +12,7 @@ import type { Evidence } from "./Evidence.ts"
 import { pageOf } from "./internal/answers.ts"
 import { isRequestId } from "./internal/leaves.ts"
 import { cap, mask } from "./internal/mask.ts"
-import { isList, isRecord, keysOf, peek, textOf } from "./internal/peek.ts"
+import { isList, isRecord, textOf } from "./internal/peek.ts"
 import type { Reset } from "./Reset.ts"
 
 /**
@@ -196,8 +196,8 @@ const leaves = (value: unknown, path: string, told: ReadonlySet<string>, out: Ar
   if (out.length >= ENTRIES || depth > DEPTH || value === null || value === undefined || value === "") return
   if (isList(value)) value.slice(0, ENTRIES).forEach((item, i) => leaves(item, `${path}[${i}]`, told, out, depth + 1))
   else if (isRecord(value)) {
-    for (const key of keysOf(value)) {
-      leaves(peek(value, key), path === "" ? key : `${path}.${key}`, told, out, depth + 1)
+    for (const key in value) {
+      leaves(value[key], path === "" ? key : `${path}.${key}`, told, out, depth + 1)
     }
   } else {
     const text = line(textOf(value) ?? "")

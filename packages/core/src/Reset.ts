@@ -10,7 +10,7 @@ import * as DateTime from "effect/DateTime"
 import * as Option from "effect/Option"
 import type { Evidence } from "./Evidence.ts"
 import type { Answers, Unit } from "./internal/answers.ts"
-import { headersOf } from "./internal/headers.ts"
+import { eachHeader } from "./internal/headers.ts"
 import { answersOf, proseOf, rawOf } from "./internal/leaves.ts"
 import { mask } from "./internal/mask.ts"
 import { isRecord, numberOf, peek, textOf } from "./internal/peek.ts"
@@ -310,10 +310,14 @@ const nameOf = (held: string): Name => {
   return name
 }
 
-type Found = ReadonlyArray<{ readonly is: Name; readonly value: string }>
+/** The headers that have a role, each name beside its value: two lists of what is there cost no object per header. */
+interface Found {
+  readonly names: ReadonlyArray<Name>
+  readonly values: ReadonlyArray<string>
+}
 
-const lookup = (found: Found, name: string): string | undefined => {
-  for (const { is, value } of found) if (is.name === name) return value
+const lookup = ({ names, values }: Found, name: string): string | undefined => {
+  for (let i = 0; i < names.length; i++) if (names[i]?.name === name) return values[i]
   return undefined
 }
 
@@ -339,7 +343,8 @@ const structured = (scope: Scope, where: string, name: string, value: string): v
 }
 
 const headerResets = (scope: Scope, found: Found, where: string): void => {
-  for (const { is, value } of found) {
+  for (const [i, is] of found.names.entries()) {
+    const value = found.values[i] ?? ""
     switch (is.role) {
       case "ms":
       case "s":
@@ -362,13 +367,16 @@ const headerResets = (scope: Scope, found: Found, where: string): void => {
 }
 
 const findIn = (headers: unknown): Found => {
-  const found: Array<{ readonly is: Name; readonly value: string }> = []
-  for (const { name, value } of headersOf(headers)) {
-    if (name.length > NAME_CAP || found.length >= FOUND) continue
+  const names: Array<Name> = []
+  const values: Array<string> = []
+  eachHeader(headers, (name, value) => {
+    if (name.length > NAME_CAP || names.length >= FOUND) return
     const is = nameOf(name)
-    if (is.role !== undefined) found.push({ is, value })
-  }
-  return found
+    if (is.role === undefined) return
+    names.push(is)
+    values.push(value)
+  })
+  return { names, values }
 }
 
 // --- bodies ----------------------------------------------------------------------------------------------------------

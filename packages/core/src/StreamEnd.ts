@@ -128,6 +128,18 @@ const stopOf = (frame: unknown): string | undefined => {
 
 const complete = (reason: string): StreamEnd => ({ _tag: "Complete", reason })
 
+/** @internal The frames that end their stream by their type alone. */
+export const byType: ReadonlyMap<string, (type: string, frame: unknown) => StreamEnd> = new Map([
+  ["message_stop", complete],
+  ["response.completed", complete],
+  ["response.done", complete],
+  ["response.failed", (type: string): StreamEnd => ({ _tag: "Failed", reason: type })],
+  ["response.incomplete", (type: string, frame: unknown): StreamEnd => {
+    const reason = peek(peek(peek(frame, "response"), "incomplete_details"), "reason")
+    return (typeof reason === "string" ? fromStopReason(reason) : undefined) ?? { _tag: "OutputCap", reason: type }
+  }]
+])
+
 /**
  * Whether a frame ends its stream, and how: `[DONE]`, Anthropic's `message_stop` and `message_delta`, OpenAI's
  * `response.completed`, `response.incomplete` and `response.failed`, Ollama's `done`, and a stop reason of any
@@ -149,18 +161,8 @@ export const fromFrame = (frame: unknown): StreamEnd | undefined => {
   if (typeof frame === "string") return frame.trim() === "[DONE]" ? complete("[DONE]") : undefined
   if (!isRecord(frame)) return undefined
   const type = peek(frame, "type")
-  switch (type) {
-    case "message_stop":
-    case "response.completed":
-    case "response.done":
-      return complete(type)
-    case "response.failed":
-      return { _tag: "Failed", reason: type }
-    case "response.incomplete": {
-      const reason = peek(peek(peek(frame, "response"), "incomplete_details"), "reason")
-      return (typeof reason === "string" ? fromStopReason(reason) : undefined) ?? { _tag: "OutputCap", reason: type }
-    }
-  }
+  const ended = typeof type === "string" ? byType.get(type) : undefined
+  if (typeof type === "string" && ended !== undefined) return ended(type, frame)
   const stop = stopOf(frame)
   if (stop !== undefined) return fromStopReason(stop) ?? complete(stop)
   return peek(frame, "done") === true ? complete("done") : undefined

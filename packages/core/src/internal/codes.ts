@@ -8,7 +8,7 @@ export type Meaning = Kind | "RateLimited:rate" | "RateLimited:allowance"
 type Group = { readonly [M in Meaning]?: ReadonlyArray<string> }
 
 // Adding a code is adding one word below. Case and separators do not matter; a house number carries its envelope's name.
-const groups: { readonly [source: string]: Group } = {
+export const groups: { readonly [source: string]: Group } = {
   // platform.openai.com/docs/guides/error-codes; openai/codex codex-rs/codex-api/src for the plan's codes
   openai: {
     QuotaExhausted: [
@@ -308,7 +308,7 @@ const groups: { readonly [source: string]: Group } = {
 }
 
 // Words that only repeat a status family: they rank below the status and speak where none does.
-const families: Group = {
+export const families: Group = {
   RequestRejected: [
     "invalid_request_error",
     "invalid_request",
@@ -401,7 +401,7 @@ const families: Group = {
 }
 
 /** A code without its namespace, its case and its separators. */
-const bare = (code: string): string =>
+export const bare = (code: string): string =>
   code.replace(/^.{0,120}#/, "").replace(/:.{0,120}$/, "").replace(/[_\-.\s]/g, "").toLowerCase()
 
 /** What is known of a code. */
@@ -425,23 +425,6 @@ const index = (all: { readonly [source: string]: Group }): ReadonlyMap<string, K
 
 const documented = index(groups)
 const repeated = index({ "a status family": families })
-
-/** Codes that stand in the tables more than once with meanings that differ, or both as a code and as a family's word. */
-export const collisions = (): ReadonlyArray<string> => {
-  const seen = new Map<string, string>()
-  const odd: Array<string> = []
-  for (const group of [...Object.values(groups), families]) {
-    for (const [meaning, codes] of Struct.entries(group)) {
-      for (const code of codes ?? []) {
-        const before = seen.get(bare(code))
-        const now = group === families ? "family" : meaning
-        if (before !== undefined && before !== now) odd.push(code)
-        seen.set(bare(code), now)
-      }
-    }
-  }
-  return odd
-}
 
 /** All that a code says by itself. */
 export interface Reading {

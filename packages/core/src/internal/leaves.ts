@@ -1,6 +1,6 @@
 import { NodeInspectSymbol } from "effect/Inspectable"
 import { type Answer, type Answers, unwrap } from "./answers.ts"
-import { headersOf } from "./headers.ts"
+import { eachHeader } from "./headers.ts"
 import { mask, maskBody } from "./mask.ts"
 import { textOf } from "./peek.ts"
 
@@ -62,12 +62,12 @@ export class Response {
   get headers(): Readonly<Record<string, string>> {
     if (this.#headers === undefined) {
       const found: Array<readonly [string, string]> = []
-      for (const { name: held, value } of headersOf(this.#raw.headers)) {
+      eachHeader(this.#raw.headers, (held, value) => {
         const name = held.length <= 64 ? held.toLowerCase() : ""
         if (found.length < HEADERS_CAP && readable.test(name) && !/key|token$|secret|auth|cookie/.test(name)) {
           found.push([name, this.#shown(value, HEADER_CAP)])
         }
-      }
+      })
       this.#headers = Object.fromEntries(found)
     }
     return this.#headers

@@ -24,13 +24,15 @@ export const peek = (u: unknown, key: string): unknown => {
   }
 }
 
-/** The names of an object's own enumerable properties, or none. */
-export const keysOf = (u: object): ReadonlyArray<string> => {
+/** An object's own enumerable properties as plain data; a getter or a proxy that throws has no say. */
+export const copyOf = (u: object): Looked => {
+  const copy: Record<string, unknown> = Object.create(null)
   try {
-    return Object.keys(u)
+    for (const key of Object.keys(u)) copy[key] = peek(u, key)
   } catch {
-    return []
+    return copy
   }
+  return copy
 }
 
 /** A number, or a text that is one; NaN for anything else. */
