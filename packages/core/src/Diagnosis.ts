@@ -9,16 +9,18 @@
 import * as DateTime from "effect/DateTime"
 import * as Evidence from "./Evidence.ts"
 import * as Fault from "./Fault.ts"
-import { type Answer, type Answers, exceptionIn } from "./internal/answers.ts"
+import { type Answer, type Answers, exceptionIn, parse } from "./internal/answers.ts"
 import { chain } from "./internal/chain.ts"
 import { codeOf, type Meaning } from "./internal/codes.ts"
 import { eachHeader } from "./internal/headers.ts"
 import { answersOf, proseOf, rawOf } from "./internal/leaves.ts"
 import * as Markers from "./internal/markers.ts"
 import { mask } from "./internal/mask.ts"
+import { isList, isRecord, peek } from "./internal/peek.ts"
 import { verdict } from "./internal/transport.ts"
 import type { Because, Kind } from "./Readout.ts"
 import * as Reset from "./Reset.ts"
+import * as StreamEnd from "./StreamEnd.ts"
 
 export type {
   /**
@@ -468,6 +470,39 @@ export const diagnose = (evidence: Evidence.Evidence, options: Options): Fault.F
  */
 export const fromResponse = (response: Evidence.ResponseInput, options: Options): Fault.Fault =>
   diagnose(Evidence.fromResponse(response), options)
+
+/**
+ * The fault of a whole answer over HTTP, if there is one: every status but a 2xx is one, and so is a 2xx that is no JSON, holds
+ * an error, or ended by failing. An answer that a cap or a content policy ended is one that its provider stands by, and none.
+ *
+ * It takes a text for what it claims to be: whether all of its bytes arrived is for whoever read them to say.
+ *
+ * @example
+ * ```ts
+ * import { Diagnosis } from "@recourse/core"
+ *
+ * Diagnosis.fromAnswer({ status: 200, body: "{\"choices\":[{\"finish_reason\":\"stop\"}]}" }, { received: 0 }) // undefined
+ * Diagnosis.fromAnswer({ status: 200, body: "<html>Please sign in" }, { received: 0 })?._tag // "Unrecognized"
+ * ```
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const fromAnswer = (response: Evidence.ResponseInput, options: Options): Fault.Fault | undefined => {
+  const evidence = Evidence.fromResponse(response)
+  return isGood(rawOf(evidence)) ? undefined : diagnose(evidence, options)
+}
+
+const isGood = ({ body, status }: ReturnType<typeof rawOf>): boolean => {
+  if (status === undefined || status < 200 || status > 299) return false
+  const answer = typeof body === "string" ? parse(body) : body
+  const one = isList(answer) ? answer[0] : answer
+  if (!isRecord(one)) return false
+  const error = peek(one, "error")
+  if ((error !== undefined && error !== null) || peek(one, "type") === "error") return false
+  const end = StreamEnd.fromFrame(one)
+  return end === undefined || end._tag === "Complete" || end._tag === "OutputCap" || end._tag === "Refused"
+}
 
 /**
  * The fault that a frame inside a stream means; the raw tail of a stream is read as the answer that broke off there.

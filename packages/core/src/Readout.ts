@@ -153,6 +153,15 @@ const line = (text: string): string => printable(text.replace(/\s+/g, " ")).trim
 
 const statusOf = (evidence: Evidence): number | undefined => evidence._tag === "Response" ? evidence.status : undefined
 
+/** Whose clock ran out, and which of its bounds. */
+const clocks: ReadonlyMap<string, string> = new Map([
+  ["RECOURSE_HEADERS_TIMEOUT", "Recourse's, to the headers"],
+  ["RECOURSE_CHUNK_TIMEOUT", "Recourse's, from one chunk to the next"],
+  ["UND_ERR_HEADERS_TIMEOUT", "undici's headersTimeout"],
+  ["UND_ERR_BODY_TIMEOUT", "undici's bodyTimeout"],
+  ["TimeoutError", "an AbortSignal.timeout of the caller's"]
+])
+
 /** What was said, in the words of whoever said it. */
 const said = (evidence: Evidence): string => {
   switch (evidence._tag) {
@@ -265,6 +274,7 @@ export const fromFault = (subject: Subject): Readout => {
   add("status", status === undefined ? undefined : String(status))
   add("code", code)
   add("said", words_)
+  if (evidence._tag === "Transport" && evidence.code !== undefined) add("clock", clocks.get(evidence.code))
   if (subject.limit !== undefined) {
     add("limit", `${subject.limit === "rate" ? "a rate" : "a plan's allowance"}, per ${subject.scope ?? "model"}`)
   }

@@ -504,3 +504,39 @@ describe("Diagnosis, how it says why", () => {
     assert.strictEqual(fault.received.epochMillis, 0)
   })
 })
+
+describe("Diagnosis.fromAnswer", () => {
+  const tag = (status: number, body: unknown) => Diagnosis.fromAnswer({ status, body }, { received: 0 })?._tag
+
+  it("lets pass what its provider stands by", () => {
+    for (
+      const body of [
+        { choices: [{ message: { content: "hi" }, finish_reason: "stop" }] },
+        { choices: [{ finish_reason: "content_filter" }], error: null },
+        { type: "message", content: [], stop_reason: "max_tokens" },
+        { object: "response", status: "completed", error: null },
+        { data: [{ embedding: [0] }] },
+        [{ candidates: [{ finishReason: "STOP" }] }]
+      ]
+    ) {
+      assert.isUndefined(tag(200, body))
+      assert.isUndefined(tag(201, JSON.stringify(body)))
+    }
+  })
+
+  it("reads a 2xx that breaks its contract", () => {
+    assert.strictEqual(tag(200, ""), "Unrecognized")
+    assert.strictEqual(tag(200, "{\"choices\":[{\"mess"), "Unrecognized")
+    assert.strictEqual(tag(200, "<html>Please sign in"), "Unrecognized")
+    assert.strictEqual(tag(200, "\"text\""), "Unrecognized")
+    assert.strictEqual(tag(200, { error: { code: "insufficient_quota" } }), "QuotaExhausted")
+    assert.strictEqual(tag(200, { type: "error", error: null, message: "x" }), "Unrecognized")
+    assert.strictEqual(tag(200, { candidates: [{ finishReason: "MALFORMED_FUNCTION_CALL" }] }), "GenerationMalformed")
+    assert.strictEqual(tag(200, [{ error: { code: 429, status: "RESOURCE_EXHAUSTED" } }]), "Unrecognized")
+  })
+
+  it("reads every other status, whatever its body", () => {
+    assert.strictEqual(tag(429, { choices: [] }), "RateLimited")
+    assert.strictEqual(tag(302, "{}"), "Unrecognized")
+  })
+})

@@ -89,3 +89,18 @@ describe("Readout", () => {
     assert.strictEqual(Readout.body("word ".repeat(5_000)).length, 1_024)
   })
 })
+
+describe("Readout, whose clock ran out", () => {
+  it("names it for every clock that is known, and for no other fault", () => {
+    const clock = (code: string) =>
+      field(
+        Readout.fromFault(Diagnosis.fromUnknown(Object.assign(new Error("x"), { code }), { received })),
+        "clock"
+      )
+    assert.strictEqual(clock("RECOURSE_HEADERS_TIMEOUT"), "Recourse's, to the headers")
+    assert.strictEqual(clock("RECOURSE_CHUNK_TIMEOUT"), "Recourse's, from one chunk to the next")
+    assert.strictEqual(clock("UND_ERR_HEADERS_TIMEOUT"), "undici's headersTimeout")
+    assert.strictEqual(clock("UND_ERR_BODY_TIMEOUT"), "undici's bodyTimeout")
+    assert.isUndefined(clock("ECONNRESET"))
+  })
+})

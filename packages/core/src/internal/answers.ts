@@ -210,7 +210,8 @@ const isAbyss = (text: string): boolean => {
   return false
 }
 
-const parse = (text: string): unknown => {
+/** The value that a text is as JSON; nothing if it is none, or nests too deep to be worth its parsing. */
+export const parse = (text: string): unknown => {
   if (text.length > ABYSS_FROM && isAbyss(text)) return undefined
   try {
     const value: unknown = JSON.parse(text)

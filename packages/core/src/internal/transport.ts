@@ -68,6 +68,9 @@ const rows: Readonly<Record<Verdict, ReadonlyArray<string>>> = {
     "WS_1014"
   ],
   timedOut: [
+    // Recourse's own liveness
+    "RECOURSE_HEADERS_TIMEOUT",
+    "RECOURSE_CHUNK_TIMEOUT",
     "UND_ERR_HEADERS_TIMEOUT",
     "UND_ERR_BODY_TIMEOUT",
     "ERR_HTTP_REQUEST_TIMEOUT",

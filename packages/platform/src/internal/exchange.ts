@@ -1,0 +1,293 @@
+import * as Diagnosis from "@recourse/core/Diagnosis"
+import type * as Fault from "@recourse/core/Fault"
+import * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Liveness from "../Liveness.ts"
+
+/** What both doors are told. */
+export interface Options {
+  /** How long silence is borne, to the headers and between two chunks. */
+  readonly liveness?: Liveness.Options
+  /** How much of a body is read before it is judged. */
+  readonly body?: {
+    /** Bytes; 1 MiB by default. A longer good answer is handed on unjudged; a longer failure is judged by what was read. */
+    readonly bytes?: number
+    /** How long the body of a failure may take; 10 seconds by default. It is judged by what has come by then. */
+    readonly within?: Duration.DurationInput
+  }
+  /** Codes of a private gateway and what they mean. */
+  readonly codes?: Diagnosis.Options["codes"]
+  /** Which requests are recovered; by default those that ask a model for something, by method and path, on any host. */
+  readonly recovers?: (request: { readonly method: string; readonly url: URL }) => boolean
+}
+
+const inference =
+  /(?:\/(?:chat\/completions|completions|messages|responses|chat|embed|embeddings|rerank|moderations|api\/generate|converse|converse-stream|invoke|invoke-with-response-stream)|:(?:generateContent|streamGenerateContent|embedContent|batchEmbedContents|countTokens|predict|rawPredict|streamRawPredict))$/
+
+/** Whether a request is one to recover. */
+export const isRecovered = (method: string, url: URL, { recovers }: Options): boolean =>
+  recovers === undefined ? method === "POST" && inference.test(url.pathname) : recovers({ method, url })
+
+/** The last attempt of a call that failed: what its caller gets as it came, if there is no other attempt. */
+export class Last<E> {
+  readonly #added: Readonly<Record<string, string>>
+  #answer: Answer | undefined
+  #handBack: Effect.Effect<Response, E> = Effect.dieMessage("no attempt was made")
+
+  /** `added` are headers of ours for an answer that is handed back. */
+  constructor(added: Readonly<Record<string, string>> = {}) {
+    this.#added = added
+  }
+
+  /** The provider's own answer, or the transport's own error. */
+  get handBack(): Effect.Effect<Response, E> {
+    return this.#handBack
+  }
+
+  answered(answer: Answer): void {
+    this.#answer = answer
+    this.#handBack = Effect.sync(() => answer.whole(this.#added))
+  }
+
+  threw(error: E): void {
+    this.#handBack = Effect.fail(error)
+  }
+
+  /** There is another attempt: hangs up on what is left of this one. */
+  discard(): void {
+    this.#answer?.discard()
+    this.#answer = undefined
+  }
+}
+
+type Read = { readonly done: boolean; readonly value?: Uint8Array | undefined }
+
+/**
+ * An answer that is read as far as it has to be, and can still be handed on whole: what was read, and behind it whatever the
+ * provider goes on to send.
+ */
+export class Answer {
+  readonly response: Response
+  readonly #watch: Liveness.Watch
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+  readonly #parts: Array<Uint8Array> = []
+  // a read that nobody took yet, so that giving up on it loses no byte
+  #pending: Promise<Read> | undefined
+  #length = 0
+  #over = false
+  #error: { readonly reason: unknown } | undefined
+
+  constructor(response: Response, watch: Liveness.Watch) {
+    this.response = response
+    this.#watch = watch
+    this.#reader = response.body?.getReader()
+    if (this.#reader === undefined) watch.close()
+  }
+
+  /** What has been read so far. */
+  get bytes(): Uint8Array<ArrayBuffer> {
+    const whole = new Uint8Array(this.#length)
+    let at = 0
+    for (const part of this.#parts) {
+      whole.set(part, at)
+      at += part.length
+    }
+    return whole
+  }
+
+  /** Reads on until the end, or until more than `most` bytes have come; tells which. Fails as the body fails. */
+  read(most: number): Effect.Effect<"whole" | "more", unknown> {
+    return Effect.suspend(() =>
+      this.#length > most
+        ? Effect.succeed("more")
+        : Effect.flatMap(this.#pull, (part) => part === undefined ? Effect.succeed("whole") : this.read(most))
+    )
+  }
+
+  readonly #pull: Effect.Effect<Uint8Array | undefined, unknown> = Effect.async((resume) => {
+    const stop = this.#next(
+      (part) => {
+        if (part !== undefined) {
+          this.#parts.push(part)
+          this.#length += part.length
+        }
+        resume(Effect.succeed(part))
+      },
+      (reason) => resume(Effect.fail(reason))
+    )
+    return Effect.sync(stop)
+  })
+
+  /** The one pull of everything here: the next chunk, or silence. Returns what gives up on it. */
+  #next(onPart: (part: Uint8Array | undefined) => void, onError: (reason: unknown) => void): () => void {
+    if (this.#error !== undefined) {
+      onError(this.#error.reason)
+      return () => undefined
+    }
+    if (this.#over || this.#reader === undefined) {
+      onPart(undefined)
+      return () => undefined
+    }
+    let live = true
+    const settle = (then: () => void): void => {
+      if (!live) return
+      live = false
+      this.#watch.end()
+      then()
+    }
+    const fail = (reason: unknown): void => {
+      this.#error = { reason }
+      this.#watch.close()
+      onError(reason)
+    }
+    this.#watch.begin("chunk", (silence) =>
+      settle(() => {
+        fail(silence)
+        this.discard(silence)
+      }))
+    this.#pending ??= this.#reader.read()
+    this.#pending.then(
+      ({ done, value }) =>
+        settle(() => {
+          this.#pending = undefined
+          this.#over = done
+          if (done) this.#watch.close()
+          onPart(done ? undefined : value)
+        }),
+      (reason: unknown) => settle(() => fail(reason))
+    )
+    return () => settle(() => this.#watch.close())
+  }
+
+  /** Hangs up on what has not been read. */
+  discard(reason?: unknown): void {
+    this.#watch.close()
+    // an answer that has failed already has nothing to cancel
+    this.#reader?.cancel(reason).catch(() => undefined)
+  }
+
+  /** The provider's own answer, with its whole body, and headers of ours added. */
+  whole(added: Readonly<Record<string, string>> = {}): Response {
+    const { headers, status, statusText, url } = this.response
+    const own = new Headers(headers)
+    for (const [name, value] of Object.entries(added)) own.set(name, value)
+    const body = this.#reader === undefined
+      ? null
+      : this.#over && this.#error === undefined
+      ? this.bytes
+      : this.#rest()
+    // where the answer came from is no option of the constructor
+    return Object.defineProperty(new Response(body, { status, statusText, headers: own }), "url", { value: url })
+  }
+
+  #rest(): ReadableStream<Uint8Array> {
+    const parts = [...this.#parts]
+    return new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        const part = parts.shift()
+        if (part !== undefined) {
+          controller.enqueue(part)
+          return undefined
+        }
+        return new Promise((resolve) => {
+          this.#next((next) => {
+            if (next === undefined) controller.close()
+            else controller.enqueue(next)
+            resolve()
+          }, (reason) => {
+            controller.error(reason)
+            resolve()
+          })
+        })
+      },
+      cancel: (reason) => this.discard(reason)
+    }, { highWaterMark: 0 })
+  }
+}
+
+const streamed = /event-?stream|ndjson|jsonl|stream\+json/i
+
+/** Whether an answer comes piece by piece, and is worth handing on before it is whole. */
+const isStream = ({ headers }: Response, url: URL): boolean =>
+  streamed.test(headers.get("content-type") ?? "") || url.pathname.endsWith(":streamGenerateContent")
+
+const MIB = 1_048_576
+
+/**
+ * One attempt: sends, reads as much as a verdict needs, and fails with the fault if there is one. An event stream is handed on at
+ * its head, any other answer when it is whole. How it ended is put into `last`. `sort` puts what the transport threw to the right,
+ * to be read, and leaves every other error as it is.
+ */
+export const attempt = <E, F, R>(
+  send: (watch: Liveness.Watch) => Effect.Effect<Response, E, R>,
+  sort: (error: E) => Either.Either<unknown, F>,
+  url: URL,
+  { body, codes, liveness }: Options,
+  last: Last<E>
+): Effect.Effect<Response, F | Fault.Fault, R> => {
+  const most = body?.bytes ?? MIB
+  const told = codes === undefined ? {} : { codes }
+  const threw = (error: E): Effect.Effect<never, F | Fault.Fault> => {
+    last.threw(error)
+    return Either.match(sort(error), {
+      onLeft: (other) => Effect.fail(other),
+      onRight: (cause) =>
+        Effect.flatMap(
+          Clock.currentTimeMillis,
+          (received) => Effect.fail(Diagnosis.fromUnknown(cause, { received, ...told }))
+        )
+    })
+  }
+  const judged = (answer: Answer, fault: (options: Diagnosis.Options) => Fault.Fault | undefined) =>
+    Effect.flatMap(Clock.currentTimeMillis, (received): Effect.Effect<Response, Fault.Fault> => {
+      const found = fault({ received, ...told })
+      if (found === undefined) return Effect.sync(() => answer.whole())
+      last.answered(answer)
+      return Effect.fail(found)
+    })
+  const good = (answer: Answer): Effect.Effect<Response, Fault.Fault> =>
+    Effect.matchEffect(answer.read(most), {
+      onSuccess: (read) =>
+        read === "more" ? Effect.sync(() => answer.whole()) : judged(answer, (told) => inSuccess(answer, told)),
+      onFailure: (error) => judged(answer, (told) => Diagnosis.fromUnknown(error, told))
+    })
+  const bad = (answer: Answer): Effect.Effect<Response, Fault.Fault> =>
+    Effect.zipRight(
+      // the status has spoken: a body that breaks, or is slow or endless, takes nothing of that away
+      Effect.raceFirst(Effect.exit(answer.read(most)), Effect.sleep(body?.within ?? "10 seconds")),
+      judged(answer, (told) => Diagnosis.fromResponse(read(answer, new TextDecoder().decode(answer.bytes)), told))
+    )
+  return Effect.flatMap(Liveness.watch(liveness), (watch) => {
+    last.discard()
+    return Effect.matchEffect(send(watch), {
+      onFailure: (error) => {
+        watch.close()
+        return threw(error)
+      },
+      onSuccess: (response) => {
+        const answer = new Answer(response, watch)
+        return response.ok && isStream(response, url)
+          ? Effect.sync(() => answer.whole())
+          : Effect.onInterrupt(response.ok ? good(answer) : bad(answer), () => Effect.sync(() => answer.discard()))
+      }
+    })
+  })
+}
+
+const read = ({ response: { headers, status } }: Answer, body: string) => ({ status, headers, body })
+
+/** The fault of a whole 2xx, if it has one. */
+const inSuccess = (answer: Answer, told: Diagnosis.Options): Fault.Fault | undefined => {
+  const { bytes } = answer
+  // gzip that a client leaves to its caller is for the caller to read
+  if (bytes[0] === 0x1f && bytes[1] === 0x8b) return undefined
+  let text: string
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes)
+  } catch (error) {
+    return Diagnosis.fromUnknown(error, told)
+  }
+  return Diagnosis.fromAnswer(read(answer, text), told)
+}

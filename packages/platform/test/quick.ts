@@ -1,0 +1,9 @@
+import * as RetryPolicy from "@recourse/core/RetryPolicy"
+import * as Either from "effect/Either"
+
+const tier = { attempts: 3, base: 1, ceiling: 2 }
+
+/** `standard` with three attempts a tier and hardly a wait of its own: what a test waits for is what a provider names. */
+export const quick: RetryPolicy.RetryPolicy = Either.getOrThrow(
+  RetryPolicy.make({ tierOf: RetryPolicy.standard.tierOf, tiers: { transient: tier, refused: tier, malformed: tier } })
+)
