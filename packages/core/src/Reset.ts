@@ -236,13 +236,13 @@ const moment = (scope: Scope, value: unknown, unit: Unit): Moment => {
   if (text === "") return "empty"
   if (text.length > VALUE_CAP) return "too long for a time"
   if (isDigit(text.charCodeAt(0))) {
+    // the form that engines parse fastest, and the one that nearly all send
+    const at = text.length === 20 && text.charCodeAt(19) === 90 ? Date.parse(text) : Number.NaN
+    if (!Number.isNaN(at)) return instant(scope, at)
     const n = Number(text)
     if (!Number.isNaN(n)) return /^0[xob]/i.test(text) ? "no time" : bare(scope, n, unit)
     const millis = compact(text)
     if (!Number.isNaN(millis)) return delta(millis)
-    // the form that engines parse fastest, and the one that nearly all send
-    const at = text.length === 20 && text.charCodeAt(19) === 90 ? Date.parse(text) : Number.NaN
-    if (!Number.isNaN(at)) return instant(scope, at)
   } else if (/^[+-]/.test(text) && !Number.isNaN(Number(text))) return bare(scope, Number(text), unit)
   if (words.test(text)) return delta(duration(text))
   if (iso.test(text)) return instant(scope, isoMillis(text, "Z"))
