@@ -184,6 +184,7 @@ export class Answer {
 
   #rest(): ReadableStream<Uint8Array> {
     const parts = [...this.#parts]
+    let stop = (): void => undefined
     return new ReadableStream<Uint8Array>({
       pull: (controller) => {
         const part = parts.shift()
@@ -192,7 +193,7 @@ export class Answer {
           return undefined
         }
         return new Promise((resolve) => {
-          this.#next((next) => {
+          stop = this.#next((next) => {
             if (next === undefined) controller.close()
             else controller.enqueue(next)
             resolve()
@@ -202,7 +203,10 @@ export class Answer {
           })
         })
       },
-      cancel: (reason) => this.discard(reason)
+      cancel: (reason) => {
+        stop()
+        this.discard(reason)
+      }
     }, { highWaterMark: 0 })
   }
 }
