@@ -1,4 +1,4 @@
-// Plants one-line bugs in the core, each in a copy of its own, and asks the tests for it to be found.
+// Plants one-line bugs in the sources, each in a copy of its own, and asks the tests for it to be found.
 import { spawnSync } from "node:child_process"
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -12,12 +12,22 @@ const budget = "packages/core/src/RetryBudget.ts"
 const reset = "packages/core/src/Reset.ts"
 const diagnosis = "packages/core/src/Diagnosis.ts"
 
+const exchange = "packages/platform/src/internal/exchange.ts"
+const fetching = "packages/platform/src/RecourseFetch.ts"
+const client = "packages/platform/src/RecourseClient.ts"
+const liveness = "packages/platform/src/Liveness.ts"
+const node = "packages/platform/src/NodeClient.ts"
+
 const laws = "packages/testing/test/Laws.test.ts"
 const numbers = "packages/core/test/RetryPolicy.test.ts"
 const recovering = "packages/core/test/Recovery.test.ts"
 const remedies = "packages/core/test/Remedy.test.ts"
 const resets = "packages/core/test/Reset.test.ts"
 const readings = "packages/core/test/Diagnosis.test.ts"
+const wire = "packages/platform/test/Wire.test.ts"
+const fetches = "packages/platform/test/RecourseFetch.test.ts"
+const clients = "packages/platform/test/RecourseClient.test.ts"
+const lives = "packages/platform/test/Liveness.test.ts"
 
 // what it is, where, what stands there, what is planted, and the tests that must find it
 const mutants = [
@@ -200,7 +210,89 @@ const mutants = [
     "Fault.isRetryable(kindOf(found.meaning)))",
     "Fault.isRetryable(\"\"))",
     readings
-  ]
+  ],
+  [
+    "a 2xx that holds an error is an answer",
+    diagnosis,
+    "peek(one, \"type\") === \"error\") return false",
+    "peek(one, \"type\") === \"error\") return true",
+    readings
+  ],
+  [
+    "the rest of an answer is lost",
+    exchange,
+    "const parts = [...this.#parts]",
+    "const parts: Array<Uint8Array> = []",
+    fetches
+  ],
+  [
+    "a chunk that came too late is lost",
+    exchange,
+    "this.#pending ??= this.#reader.read()",
+    "this.#pending = this.#reader.read()",
+    fetches
+  ],
+  ["a slow body hangs the verdict", exchange, "Effect.sleep(body?.within ?? \"10 seconds\")", "Effect.never", wire],
+  ["a body without a bound", exchange, "this.#length > most", "this.#length > Infinity", fetches],
+  ["text that is none is decoded", exchange, "{ fatal: true }", "{ fatal: false }", wire],
+  [
+    "an event stream is read whole",
+    exchange,
+    "response.ok && isStream(response, url)",
+    "response.ok && url.hash === \"#\"",
+    fetches
+  ],
+  [
+    "no clock between chunks",
+    exchange,
+    "this.#watch.begin(\"chunk\"",
+    "this.#watch.begin.length > 9 && this.#watch.begin(\"chunk\"",
+    wire
+  ],
+  ["a silence is told early", liveness, "if (left > 0)", "if (left > 1)", lives],
+  ["a shorter bound waits for the longer", liveness, "until >= this.#wakes", "until >= 0", lives],
+  [
+    "a watch that is never closed",
+    liveness,
+    "this.#fiber?.unsafeInterruptAsFork(FiberId.none)",
+    "void FiberId.none",
+    lives
+  ],
+  ["no word to the SDK", fetching, "{ \"x-should-retry\": \"false\" }", "{}", fetches],
+  [
+    "what was given up on is forgotten",
+    fetching,
+    "return key !== undefined && this.#until.has(key)",
+    "return key === \"\"",
+    fetches
+  ],
+  ["what was given up on is never forgotten", fetching, "if (until <= now)", "if (until <= 0)", fetches],
+  [
+    "one key's refusal is another's",
+    fetching,
+    "credentials.map((name) => headers.get(name))",
+    "credentials.length",
+    fetches
+  ],
+  ["an abort is waited out", fetching, "      aborted()\n", "", fetches],
+  ["an aborted call goes on", fetching, "fiber.unsafeInterruptAsFork(FiberId.none)", "void FiberId.none", fetches],
+  [
+    "a caller's signal that the transport does not know",
+    fetching,
+    "AbortSignal.any([signal, ours.signal])",
+    "ours.signal",
+    fetches
+  ],
+  ["a stream is sent again", fetching, "|| isOnce(init?.body)", "", fetches],
+  [
+    "a stream is sent again by the client",
+    client,
+    "request.body._tag !== \"Stream\"",
+    "request.body._tag !== \"Raw\"",
+    clients
+  ],
+  ["errors of one's own are read as faults", client, ": Either.left(error)", ": Either.right(error)", clients],
+  ["undici's clock runs out first", node, "const MARGIN = 30_000", "const MARGIN = 0", fetches]
 ]
 
 const root = fileURLToPath(new URL("..", import.meta.url))
@@ -217,7 +309,7 @@ for (const [name, file, from, to, tests, extra = ""] of mutants) {
   }
   const copy = mkdtempSync(join(tmpdir(), "recourse-mutant-"))
   try {
-    for (const part of ["packages/core", "packages/testing"]) {
+    for (const part of ["packages/core", "packages/platform", "packages/testing"]) {
       cpSync(join(root, part), join(copy, part), {
         recursive: true,
         verbatimSymlinks: true,

@@ -187,7 +187,7 @@ describe("RecourseFetch, what it sends", () => {
   it("knows the paths of the providers", async () => {
     const asked: Array<string> = []
     const own: RecourseFetch.Fetch = (input) => {
-      asked.push(String(input))
+      asked.push(input instanceof Request ? input.url : input.toString())
       return Promise.resolve(new Response("busy", { status: 529 }))
     }
     const fetch = RecourseFetch.make({ policy: quick, fetch: own, memory: 0 })

@@ -1,12 +1,12 @@
 import { createAnthropic } from "@ai-sdk/anthropic"
 import { createOpenAI } from "@ai-sdk/openai"
-import Anthropic from "@anthropic-ai/sdk"
+import Anthropic, { APIError as AnthropicError } from "@anthropic-ai/sdk"
 import { assert, describe, it } from "@effect/vitest"
 import * as RecourseFetch from "@recourse/platform/RecourseFetch"
 import * as Provider from "@recourse/testing/ScriptedProvider"
 import { APICallError, generateText, RetryError, streamText } from "ai"
 import * as Effect from "effect/Effect"
-import OpenAI from "openai"
+import OpenAI, { APIError as OpenAIError } from "openai"
 import { quick } from "./quick.ts"
 
 interface Client {
@@ -53,7 +53,7 @@ const clients: ReadonlyArray<Client> = [
       }
       return text
     },
-    isOwn: (error, status) => error instanceof OpenAI.APIError && error.status === status,
+    isOwn: (error, status) => error instanceof OpenAIError && error.status === status,
     sent: { answer: 3, spent: 1, thrown: 5 }
   },
   {
@@ -70,7 +70,7 @@ const clients: ReadonlyArray<Client> = [
       }
       return text
     },
-    isOwn: (error, status) => error instanceof OpenAI.APIError && error.status === status,
+    isOwn: (error, status) => error instanceof OpenAIError && error.status === status,
     sent: { answer: 3, spent: 1, thrown: 5 }
   },
   {
@@ -83,7 +83,7 @@ const clients: ReadonlyArray<Client> = [
       return block?.type === "text" ? block.text : ""
     },
     stream: (url, fetch) => anthropic(url, fetch).messages.stream({ model: "m", max_tokens: 9, messages }).finalText(),
-    isOwn: (error, status) => error instanceof Anthropic.APIError && error.status === status,
+    isOwn: (error, status) => error instanceof AnthropicError && error.status === status,
     sent: { answer: 3, spent: 1, thrown: 5 }
   },
   {
