@@ -232,7 +232,7 @@ const mutants = [
     "this.#pending = this.#reader.read()",
     fetches
   ],
-  ["a slow body hangs the verdict", exchange, "Effect.sleep(body?.within ?? \"10 seconds\")", "Effect.never", wire],
+  ["a slow body hangs the verdict", exchange, "Effect.sleep(body?.within ?? \"10 seconds\")", "Effect.never", fetches],
   ["a body without a bound", exchange, "this.#length > most", "this.#length > Infinity", fetches],
   ["text that is none is decoded", exchange, "{ fatal: true }", "{ fatal: false }", wire],
   [

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url"
 import * as Bench from "./Bench.ts"
 import * as Reading from "./Reading.ts"
 import * as Recovering from "./Recovering.ts"
+import * as Sending from "./Sending.ts"
 
 const json = process.argv.includes("--json")
 
@@ -51,6 +52,7 @@ for (const [name, figure, unit, most] of waiting) {
     rows.push({ group: name, name: kind, nanos: value * unit, ratio: value / base, goal, ...shown })
   }
 }
+rows.push(...await Sending.goodPath(), ...await Sending.aborting())
 for (const group of Reading.groups) rows.push(...await Bench.group(group))
 
 const growth: Array<Bench.Row> = []

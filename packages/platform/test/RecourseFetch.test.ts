@@ -120,6 +120,7 @@ describe("RecourseFetch, what it hands back", () => {
     async (provider, url) => {
       const response = await RecourseFetch.make({ policy: quick, body: { bytes: 1_000 } })(url, ask())
       assert.lengthOf(await response.text(), 300_000)
+      assert.isNull(response.headers.get("x-should-retry"))
       assert.strictEqual(await count(provider), 1)
     }
   )
@@ -146,6 +147,41 @@ describe("RecourseFetch, what it hands back", () => {
     const rest = thrownBy(() => response.text())
     controller.abort()
     assert.strictEqual((await rest) instanceof Error, true)
+  })
+})
+
+describe("RecourseFetch, a body that comes late", () => {
+  it("is judged by what has come, and handed on whole", async () => {
+    const bytes = (text: string) => new TextEncoder().encode(text)
+    let late = (): void => assert.fail("nobody reads")
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        controller.enqueue(bytes("{\"error\":{\"message\":\"one"))
+        late = () => {
+          controller.enqueue(bytes(" two"))
+          controller.enqueue(bytes(" three\"}}"))
+          controller.close()
+        }
+      }
+    })
+    const fetch = RecourseFetch.make({
+      policy: quick,
+      body: { within: "20 millis" },
+      fetch: () => Promise.resolve(new Response(body, { status: 400 }))
+    })
+    const response = await fetch("https://example.com/v1/messages", ask())
+    assert.strictEqual(response.headers.get("x-should-retry"), "false")
+    late()
+    assert.deepStrictEqual(await response.json(), { error: { message: "one two three" } })
+  })
+
+  scripted("can be given up on by its reader", [Provider.stalled(Provider.good(), 0.5)], async (_, url) => {
+    const response = await RecourseFetch.make()(url, ask({ stream: true }))
+    const reader = response.body?.getReader()
+    await reader?.read()
+    const next = reader?.read()
+    await reader?.cancel()
+    assert.strictEqual((await next)?.done, true)
   })
 })
 
@@ -275,6 +311,29 @@ describe("RecourseFetch, what was given up on", () => {
 
 describe("RecourseFetch, the caller's signal", () => {
   const long = Provider.answer(429, { headers: { "retry-after": "30" }, body: {} })
+
+  it.effect("ends the call, whatever time passes", () =>
+    Effect.gen(function*() {
+      const controller = new AbortController()
+      let requests = 0
+      const fetch = yield* RecourseFetch.effect({
+        fetch: () => {
+          requests++
+          return Promise.resolve(new Response("{}", { status: 429, headers: { "retry-after": "30" } }))
+        }
+      }).pipe(Recovery.withListener(({ _tag }) =>
+        Effect.sync(() => _tag === "Retrying" && setImmediate(() => controller.abort("enough")))
+      ))
+      const error = yield* Effect.promise(() =>
+        thrownBy(() =>
+          fetch("https://example.com/v1/messages", ask({}, { signal: controller.signal }))
+        )
+      )
+      assert.strictEqual(error, "enough")
+      yield* TestClock.adjust("1 hour")
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      assert.strictEqual(requests, 1)
+    }))
 
   scripted("during a wait ends it at once, and nothing more is sent", [long], async (provider, url) => {
     const controller = new AbortController()
