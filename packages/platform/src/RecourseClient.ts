@@ -17,8 +17,12 @@ import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import * as UrlParams from "@effect/platform/UrlParams"
 import * as Fault from "@recourse/core/Fault"
 import * as Recovery from "@recourse/core/Recovery"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
 import { dual } from "effect/Function"
 import * as Stream from "effect/Stream"
 import * as Exchange from "./internal/exchange.ts"
@@ -162,22 +166,69 @@ const isTried = (request: HttpClientRequest.HttpClientRequest, options: Options)
 
 const send =
   <E, R>(effect: Effect.Effect<HttpClientResponse.HttpClientResponse, E, R>) =>
-  (watch: Liveness.Watch): Effect.Effect<Response, E | Liveness.Silence, R> =>
-    Effect.raceFirst(
-      // a client that does not let go is not waited for
-      Effect.disconnect(Effect.map(effect, toWeb)),
-      Effect.async<never, Liveness.Silence>((resume) => {
-        watch.begin("headers", (silence) => resume(Effect.fail(silence)))
-        return Effect.sync(() => watch.end())
-      })
-    )
+  (watch: Liveness.Watch): Effect.Effect<Exchange.Head, E | Liveness.Silence, R> =>
+    // one fiber for the request, so that a client which does not let go is not waited for
+    Effect.flatMap(Effect.forkDaemon(effect), (fiber) =>
+      Effect.zipRight(
+        Effect.async<void, Liveness.Silence>((resume) => {
+          const ended = (): void => {
+            watch.end()
+            resume(Effect.void)
+          }
+          watch.begin("headers", (silence) => {
+            fiber.unsafeInterruptAsFork(FiberId.none)
+            resume(Effect.fail(silence))
+          })
+          fiber.addObserver(ended)
+          return Effect.sync(() => {
+            watch.close()
+            fiber.unsafeInterruptAsFork(FiberId.none)
+          })
+        }),
+        Effect.map(Fiber.join(fiber), toHead)
+      ))
 
 const bodiless = new Set([101, 204, 205, 304])
 
-const toWeb = (response: HttpClientResponse.HttpClientResponse): Response => {
+const toHead = (response: HttpClientResponse.HttpClientResponse): Exchange.Head => {
   const headers = new Headers()
   for (const [name, value] of Object.entries(response.headers)) if (name !== "set-cookie") headers.set(name, value)
   for (const cookie of Cookies.toSetCookieHeaders(response.cookies)) headers.append("set-cookie", cookie)
-  const body = bodiless.has(response.status) ? null : Stream.toReadableStream(response.stream)
-  return new Response(body, { status: response.status, headers })
+  return {
+    status: response.status,
+    statusText: "",
+    url: response.request.url,
+    headers,
+    body: bodiless.has(response.status)
+      ? null
+      : isShort(response)
+      ? atOnce(response.arrayBuffer)
+      : Stream.toReadableStream(response.stream)
+  }
+}
+
+const SHORT = 1_048_576
+
+/** Whether an answer is good and says that it is short: it comes in one piece, and a stream of it would cost more than it. */
+const isShort = ({ headers, status }: HttpClientResponse.HttpClientResponse): boolean =>
+  status >= 200 && status < 300 && headers["content-encoding"] === undefined &&
+  Number(headers["content-length"] ?? Number.NaN) <= SHORT
+
+/** A body that is read in one go, when somebody reads it. */
+const atOnce = <E>(bytes: Effect.Effect<ArrayBuffer, E>): ReadableStream<Uint8Array> => {
+  let fiber: Fiber.RuntimeFiber<ArrayBuffer, E> | undefined
+  return new ReadableStream<Uint8Array>({
+    pull: (controller) =>
+      new Promise((resolve) => {
+        fiber = Effect.runFork(bytes)
+        fiber.addObserver((exit) => {
+          if (Exit.isSuccess(exit)) {
+            controller.enqueue(new Uint8Array(exit.value))
+            controller.close()
+          } else if (!Exit.isInterrupted(exit)) controller.error(Cause.squash(exit.cause))
+          resolve()
+        })
+      }),
+    cancel: () => fiber?.unsafeInterruptAsFork(FiberId.none)
+  }, { highWaterMark: 0 })
 }

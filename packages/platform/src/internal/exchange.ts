@@ -62,6 +62,15 @@ export class Last<E> {
   }
 }
 
+/** An answer at its head, whoever asked for it; every `Response` is one. */
+export interface Head {
+  readonly status: number
+  readonly statusText: string
+  readonly url: string
+  readonly headers: Headers
+  readonly body: ReadableStream<Uint8Array> | null
+}
+
 type Read = { readonly done: boolean; readonly value?: Uint8Array | undefined }
 
 /**
@@ -69,7 +78,7 @@ type Read = { readonly done: boolean; readonly value?: Uint8Array | undefined }
  * provider goes on to send.
  */
 export class Answer {
-  readonly response: Response
+  readonly head: Head
   readonly #watch: Liveness.Watch
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
   readonly #parts: Array<Uint8Array> = []
@@ -79,10 +88,10 @@ export class Answer {
   #over = false
   #error: { readonly reason: unknown } | undefined
 
-  constructor(response: Response, watch: Liveness.Watch) {
-    this.response = response
+  constructor(head: Head, watch: Liveness.Watch) {
+    this.head = head
     this.#watch = watch
-    this.#reader = response.body?.getReader()
+    this.#reader = head.body?.getReader()
     if (this.#reader === undefined) watch.close()
   }
 
@@ -170,7 +179,7 @@ export class Answer {
 
   /** The provider's own answer, with its whole body, and headers of ours added. */
   whole(added: Readonly<Record<string, string>> = {}): Response {
-    const { headers, status, statusText, url } = this.response
+    const { headers, status, statusText, url } = this.head
     const own = new Headers(headers)
     for (const [name, value] of Object.entries(added)) own.set(name, value)
     const body = this.#reader === undefined
@@ -214,7 +223,7 @@ export class Answer {
 const streamed = /event-?stream|ndjson|jsonl|stream\+json/i
 
 /** Whether an answer comes piece by piece, and is worth handing on before it is whole. */
-const isStream = ({ headers }: Response, url: URL): boolean =>
+const isStream = ({ headers }: Head, url: URL): boolean =>
   streamed.test(headers.get("content-type") ?? "") || url.pathname.endsWith(":streamGenerateContent")
 
 const MIB = 1_048_576
@@ -225,7 +234,7 @@ const MIB = 1_048_576
  * to be read, and leaves every other error as it is.
  */
 export const attempt = <E, F, R>(
-  send: (watch: Liveness.Watch) => Effect.Effect<Response, E, R>,
+  send: (watch: Liveness.Watch) => Effect.Effect<Head, E, R>,
   sort: (error: E) => Either.Either<unknown, F>,
   url: URL,
   { body, codes, liveness }: Options,
@@ -270,17 +279,18 @@ export const attempt = <E, F, R>(
         watch.close()
         return threw(error)
       },
-      onSuccess: (response) => {
-        const answer = new Answer(response, watch)
-        return response.ok && isStream(response, url)
+      onSuccess: (head) => {
+        const answer = new Answer(head, watch)
+        const ok = head.status >= 200 && head.status < 300
+        return ok && isStream(head, url)
           ? Effect.sync(() => answer.whole())
-          : Effect.onInterrupt(response.ok ? good(answer) : bad(answer), () => Effect.sync(() => answer.discard()))
+          : Effect.onInterrupt(ok ? good(answer) : bad(answer), () => Effect.sync(() => answer.discard()))
       }
     })
   })
 }
 
-const read = ({ response: { headers, status } }: Answer, body: string) => ({ status, headers, body })
+const read = ({ head: { headers, status } }: Answer, body: string) => ({ status, headers, body })
 
 /** The fault of a whole 2xx, if it has one. */
 const inSuccess = (answer: Answer, told: Diagnosis.Options): Fault.Fault | undefined => {
