@@ -7,6 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Diagnosis from "@recourse/core/Diagnosis"
 import * as Fault from "@recourse/core/Fault"
 import * as Recovery from "@recourse/core/Recovery"
+import * as Remedy from "@recourse/core/Remedy"
 import * as RetryPolicy from "@recourse/core/RetryPolicy"
 import * as NodeClient from "@recourse/platform/NodeClient"
 import * as RecourseClient from "@recourse/platform/RecourseClient"
@@ -74,17 +75,18 @@ const faults: ReadonlyArray<readonly [name: string, step: Provider.Step, tag: Fa
 const post = (url: string) =>
   HttpClientRequest.post(url).pipe(HttpClientRequest.bodyUnsafeJson({ model: "a-model", messages: [] }))
 
-/** The tags that a listener hears of. */
-const heard = (tags: Array<string>) => (event: Recovery.Event) =>
+/** What a listener hears: what each fault was, and what it was worth. */
+const heard = (faults: Array<string>) => (event: Recovery.Event) =>
   Effect.sync(() => {
-    if (event._tag === "Failed") tags.push(event.fault._tag)
+    if (event._tag === "Failed") faults.push(`${event.fault._tag}, ${Remedy.fromFault(event.fault, quick)._tag}`)
   })
 
 for (const dialect of dialects) {
   describe(`On real sockets, ${dialect.name}`, () => {
     for (const [name, step, tag] of faults) {
-      const requests = Fault.isRetryable(tag) && name !== "a 429 that a plan names" ? 2 : 1
-      it.scopedLive(`${name} is ${tag}: ${requests === 1 ? "once" : "again"}`, () =>
+      const remedy = name === "a 429 that a plan names" ? "Defer" : Fault.isRetryable(tag) ? "Retry" : "Surface"
+      const requests = remedy === "Retry" ? 2 : 1
+      it.scopedLive(`${name} is ${tag}: ${remedy}, ${requests === 1 ? "one request" : "two requests"}`, () =>
         Effect.gen(function*() {
           const provider = yield* Provider.make()
           yield* provider.play(
@@ -103,7 +105,7 @@ for (const dialect of dialects) {
             Effect.either,
             Recovery.withListener(heard(tags))
           )
-          assert.deepStrictEqual(tags, [tag])
+          assert.deepStrictEqual(tags, [`${tag}, ${remedy}`])
           assert.strictEqual((yield* provider.requests).length - before, requests)
           if (requests === 2) assert.property(Either.getOrThrow(outcome), dialect.text)
           else assert.strictEqual(Either.isLeft(outcome) ? outcome.left._tag : "an answer", tag)
@@ -122,7 +124,7 @@ for (const dialect of dialects) {
           )
         )
         assert.strictEqual(response.status, 200)
-        assert.deepStrictEqual(tags, ["Unreachable"])
+        assert.deepStrictEqual(tags, ["Unreachable, Retry"])
         assert.strictEqual((yield* provider.requests).length, 1)
       }).pipe(Effect.provide(FetchHttpClient.layer)))
   })
@@ -146,7 +148,7 @@ describe("On real sockets, once each", () => {
       const provider = yield* Provider.make()
       yield* provider.play(Provider.brokenGzip)
       const { outcome, requests, tags } = yield* once(provider)
-      assert.deepStrictEqual({ tags, requests }, { tags: ["Unreachable"], requests: 2 })
+      assert.deepStrictEqual({ tags, requests }, { tags: ["Unreachable, Retry"], requests: 2 })
       assert.isTrue(Either.isRight(outcome))
     }).pipe(Effect.provide(FetchHttpClient.layer)))
 
@@ -161,7 +163,7 @@ describe("On real sockets, once each", () => {
   it.scopedLive("a certificate that signs itself is Unrecognized, and nothing is sent", () =>
     Effect.gen(function*() {
       const { outcome, requests, tags } = yield* once(yield* Provider.make({ protocol: "https" }))
-      assert.deepStrictEqual({ tags, requests }, { tags: ["Unrecognized"], requests: 0 })
+      assert.deepStrictEqual({ tags, requests }, { tags: ["Unrecognized, Surface"], requests: 0 })
       assert.match(Either.isLeft(outcome) ? outcome.left.message : "", /DEPTH_ZERO_SELF_SIGNED_CERT/)
     }).pipe(Effect.provide(FetchHttpClient.layer)))
 
@@ -176,7 +178,7 @@ describe("On real sockets, once each", () => {
       const { outcome, requests, tags } = yield* once(provider).pipe(
         Effect.provideService(HttpClient.HttpClient, NodeHttpClient.makeUndici(agent))
       )
-      assert.deepStrictEqual({ tags, requests }, { tags: ["Unreachable"], requests: 2 })
+      assert.deepStrictEqual({ tags, requests }, { tags: ["Unreachable, Retry"], requests: 2 })
       assert.isTrue(Either.isRight(outcome))
     }))
 })
