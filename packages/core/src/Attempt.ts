@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Fault } from "./Fault.ts"
 
@@ -27,7 +28,12 @@ import type { Fault } from "./Fault.ts"
  * @since 0.1.0
  */
 export class Attempt extends Context.Reference<Attempt>()("@recourse/core/Attempt", {
-  defaultValue: (): { readonly number: number; readonly replaces: Option.Option<Fault> } => first
+  defaultValue: (): {
+    readonly number: number
+    readonly replaces: Option.Option<Fault>
+    /** Tells a hold that the provider has let this attempt in, as soon as that is known; the end of an attempt tells it too. */
+    readonly admitted: Effect.Effect<void>
+  } => first
 }) {}
 
 /**
@@ -36,4 +42,8 @@ export class Attempt extends Context.Reference<Attempt>()("@recourse/core/Attemp
  * @category models
  * @since 0.1.0
  */
-export const first: Context.Tag.Service<Attempt> = { number: 1, replaces: Option.none() }
+export const first: Context.Tag.Service<Attempt> = {
+  number: 1,
+  replaces: Option.none(),
+  admitted: Effect.void
+}

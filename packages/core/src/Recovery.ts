@@ -28,6 +28,8 @@ import * as Tracer from "effect/Tracer"
 import * as Attempt from "./Attempt.ts"
 import * as Diagnosis from "./Diagnosis.ts"
 import * as Fault from "./Fault.ts"
+import * as Hold from "./Hold.ts"
+import * as HoldStore from "./HoldStore.ts"
 import * as Remedy from "./Remedy.ts"
 import { RetryBudget } from "./RetryBudget.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
@@ -65,7 +67,7 @@ export type Event =
   }
   | { readonly _tag: "Surfaced"; readonly attempt: number; readonly fault: Fault.Fault; readonly because: Because }
   | { readonly _tag: "Recovered"; readonly attempt: number }
-  | { readonly _tag: "Interrupted"; readonly attempt: number; readonly where: "attempt" | "backoff" }
+  | { readonly _tag: "Interrupted"; readonly attempt: number; readonly where: "attempt" | "backoff" | "gate" }
 
 /**
  * Who is told of every event of the recoveries in its scope; nobody by default. A listener runs in the fiber of the call, so
@@ -174,6 +176,33 @@ export interface Options {
   readonly policy?: RetryPolicy.RetryPolicy
 }
 
+/**
+ * How a call is recovered that shares what is known of refusals with every other call of its target.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Held extends Options {
+  /** The account and the model that are asked. */
+  readonly target: Hold.Target
+  /**
+   * What a refusal does to the call that its policy would wait out: `open`, the default, lets it through, and the provider's own
+   * refusal is waited out; `wait` has it wait for the reset first, which costs no attempt.
+   */
+  readonly gate?: Hold.Call["gate"]
+}
+
+/**
+ * How a call is recovered by itself.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Free extends Options {
+  readonly target?: undefined
+  readonly gate?: undefined
+}
+
 type Tiers = { readonly [tier: string]: Schedule.Schedule<Fault.Fault, Fault.Fault> }
 
 const tiersOf = new WeakMap<RetryPolicy.RetryPolicy, Tiers>()
@@ -207,6 +236,8 @@ const sleepUntil = (clock: Clock.Clock, until: number): Effect.Effect<void> =>
 /** One call that has failed at least once. */
 interface Call<A, E, R> {
   readonly self: Effect.Effect<A, E, R>
+  /** Where an interruption would strike while an attempt is made. */
+  readonly where: () => "attempt" | "gate"
   readonly policy: RetryPolicy.RetryPolicy
   readonly clock: Clock.Clock
   readonly listener: Context.Tag.Service<Listener>
@@ -231,11 +262,11 @@ const watched = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   listener: Context.Tag.Service<Listener>,
   attempt: number,
-  where: "attempt" | "backoff"
+  where: () => "attempt" | "backoff" | "gate"
 ): Effect.Effect<A, E, R> =>
   listener === undefined
     ? self
-    : Effect.onInterrupt(self, () => listener({ _tag: "Interrupted", attempt, where }))
+    : Effect.onInterrupt(self, () => listener({ _tag: "Interrupted", attempt, where: where() }))
 
 /** A span event, a metric and a line of the debug log, none of which holds more than the readout; and then what follows. */
 const recorded = <A, E, R>(
@@ -312,6 +343,8 @@ const decide = <A, E, R>(call: Call<A, E, R>, fault: E & Fault.Fault): Effect.Ef
   })
 }
 
+const backoff = () => "backoff" as const
+
 const again = <A, E, R>(
   call: Call<A, E, R>,
   fault: E & Fault.Fault,
@@ -335,7 +368,7 @@ const again = <A, E, R>(
           byWall ? sleepUntil(clock, now + wait) : clock.sleep(Duration.millis(wait)),
           listener,
           attempt,
-          "backoff"
+          backoff
         ),
         next
       )
@@ -357,7 +390,8 @@ const attempted = <A, E, R>(call: Call<A, E, R>, replaced: Fault.Fault): Effect.
   const { attempt, budget, listener } = call
   const self = Effect.provideService(call.self, Attempt.Attempt, {
     number: attempt,
-    replaces: Option.some(replaced)
+    replaces: Option.some(replaced),
+    admitted: Effect.void
   })
   const onFailure = (error: E): Effect.Effect<A, E, R> =>
     Fault.isFault(error) ? failed(call, error) : Effect.fail(error)
@@ -366,7 +400,7 @@ const attempted = <A, E, R>(call: Call<A, E, R>, replaced: Fault.Fault): Effect.
     budget === undefined ? Effect.void : budget.give(call.taken),
     listener === undefined ? Effect.void : listener({ _tag: "Recovered", attempt })
   )
-  const run = Effect.matchEffect(watched(self, listener, attempt, "attempt"), {
+  const run = Effect.matchEffect(watched(self, listener, attempt, call.where), {
     onFailure,
     onSuccess: (answer) => Effect.as(recovered, answer)
   })
@@ -376,7 +410,8 @@ const attempted = <A, E, R>(call: Call<A, E, R>, replaced: Fault.Fault): Effect.
 /** The first attempt: bare, unless somebody listens or keeps a budget. */
 const start = <A, E, R>(
   self: Effect.Effect<A, E, R>,
-  { policy = RetryPolicy.standard }: Options
+  policy: RetryPolicy.RetryPolicy,
+  where: () => "attempt" | "gate"
 ): Effect.Effect<A, E, R> =>
   Effect.withFiberRuntime((fiber) => {
     const context = fiber.currentContext
@@ -392,6 +427,7 @@ const start = <A, E, R>(
       Fault.isFault(error)
         ? failed({
           self,
+          where,
           policy,
           clock,
           listener,
@@ -404,13 +440,43 @@ const start = <A, E, R>(
         }, error)
         : Effect.fail(error)
     const run = budget === undefined
-      ? Effect.catchAll(watched(bare, listener, 1, "attempt"), onFailure)
-      : Effect.matchEffect(watched(bare, listener, 1, "attempt"), {
+      ? Effect.catchAll(watched(bare, listener, 1, where), onFailure)
+      : Effect.matchEffect(watched(bare, listener, 1, where), {
         onFailure,
         onSuccess: (answer) => Effect.as(budget.give(0), answer)
       })
     return listener === undefined ? run : Effect.zipRight(listener({ _tag: "Started", attempt: 1 }), run)
   })
+
+const here = () => "attempt" as const
+
+// a call keeps its place at every gate: that of its beginning
+let calls = 0
+
+/** The same beneath a hold, which answers for the attempts that are bound to be refused. */
+const held = <A, E, R>(
+  self: Effect.Effect<A, E, R>,
+  { gate = "open", policy = RetryPolicy.standard, target }: Held
+): Effect.Effect<A, E | Fault.Fault, R | Hold.Hold> =>
+  Effect.flatMap(Hold.Hold, (hold) =>
+    Effect.flatMap(Effect.clock, (clock) => {
+      let waits = false
+      const began = HoldStore.elapsed(clock)
+      const call: Hold.Call = {
+        target,
+        policy,
+        gate,
+        order: calls++,
+        deadline: Option.match(policy.within, {
+          onNone: () => Number.POSITIVE_INFINITY,
+          onSome: (within) => began + Duration.toMillis(within)
+        }),
+        onGate: (now) => {
+          waits = now
+        }
+      }
+      return start(hold.through(self, call), policy, () => waits ? "gate" : "attempt")
+    }))
 
 /**
  * Makes a call again as long as its faults are worth it under the policy, and waits as long as the remedy says. It retries
@@ -421,6 +487,9 @@ const start = <A, E, R>(
  * policy's total time begins with the first attempt: no attempt begins after it, and no wait is entered that would pass it.
  * A fault that stands for several attempts, because a recovery or an SDK inside has retried, counts for as many, so nested
  * recoveries do not multiply.
+ *
+ * Naming a `target` brings `Hold` into the requirements, and a fault into the errors: a refusal of that account or model, which
+ * another call has met, may answer for this one.
  *
  * From the first failure on, each retry and each fault that is given back leaves a metric, an event on the current span, and
  * each retry one line of the debug log.
@@ -441,11 +510,19 @@ const start = <A, E, R>(
  * @since 0.1.0
  */
 export const recover: {
-  (options?: Options): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  <A, E, R>(self: Effect.Effect<A, E, R>, options?: Options): Effect.Effect<A, E, R>
+  (options: Held): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Fault.Fault, R | Hold.Hold>
+  (options?: Free): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  <A, E, R>(self: Effect.Effect<A, E, R>, options: Held): Effect.Effect<A, E | Fault.Fault, R | Hold.Hold>
+  <A, E, R>(self: Effect.Effect<A, E, R>, options?: Free): Effect.Effect<A, E, R>
 } = dual(
   (args) => Effect.isEffect(args[0]),
-  <A, E, R>(self: Effect.Effect<A, E, R>, options: Options = {}): Effect.Effect<A, E, R> => start(self, options)
+  <A, E, R>(
+    self: Effect.Effect<A, E, R>,
+    options: Held | Free = {}
+  ): Effect.Effect<A, E | Fault.Fault, R | Hold.Hold> =>
+    options.target === undefined
+      ? start(self, options.policy ?? RetryPolicy.standard, here)
+      : held(self, options)
 )
 
 /**

@@ -33,6 +33,20 @@ export * as Evidence from "./Evidence.ts"
 export * as Fault from "./Fault.ts"
 
 /**
+ * One refusal, known to every caller.
+ *
+ * @since 0.1.0
+ */
+export * as Hold from "./Hold.ts"
+
+/**
+ * Where refusals are remembered.
+ *
+ * @since 0.1.0
+ */
+export * as HoldStore from "./HoldStore.ts"
+
+/**
  * How a fault reads.
  *
  * @since 0.1.0

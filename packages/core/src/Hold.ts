@@ -1,0 +1,620 @@
+/**
+ * One refusal, known to every caller: a provider that refuses an account or a model refuses all of its callers, so one of them asks
+ * and the others do not.
+ *
+ * Every fault that names a reset is remembered under its account or its model. A call that its own policy would defer until then
+ * fails at once with the same fault, and nothing is sent; a nearer reset lets it through, or holds it at the gate if it asks for
+ * that. After the reset one caller probes, and the others follow in groups that double. The rule is here; what remembers is
+ * `HoldStore`. When the store cannot be reached, calls are let through, and a warning says so.
+ *
+ * @since 0.1.0
+ */
+import * as Brand from "effect/Brand"
+import * as Cause from "effect/Cause"
+import type * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as PubSub from "effect/PubSub"
+import * as Redacted from "effect/Redacted"
+import * as Runtime from "effect/Runtime"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as Attempt from "./Attempt.ts"
+import * as Fault from "./Fault.ts"
+import * as HoldStore from "./HoldStore.ts"
+import type * as RetryPolicy from "./RetryPolicy.ts"
+
+// --- targets -----------------------------------------------------------------------------------------------------------
+
+/**
+ * The SHA-256 of a credential, in hexadecimal: what an account goes by. The credential itself is never kept.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Account = string & Brand.Brand<"@recourse/core/Hold/Account">
+
+/**
+ * What a call asks: a model, for an account.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Target {
+  /** The credential, or what `account` made of it. */
+  readonly account: Redacted.Redacted | Account
+  readonly model: string
+}
+
+declare const crypto: {
+  readonly subtle: { readonly digest: (algorithm: "SHA-256", data: Uint8Array) => Promise<ArrayBuffer> }
+}
+
+declare class TextEncoder {
+  encode(text: string): Uint8Array
+}
+
+// by the wrapper of a secret, so that the secret itself is nobody's key
+const digests = new WeakMap<Redacted.Redacted, Account>()
+
+const branded = Brand.nominal<Account>()
+
+/**
+ * The account that a credential belongs to. Digested once for a wrapper, and kept as long as that is.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const account = (secret: Redacted.Redacted): Effect.Effect<Account> => {
+  const known = digests.get(secret)
+  return known === undefined
+    ? Effect.promise(async () => {
+      const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(Redacted.value(secret)))
+      const made = branded(Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join(""))
+      digests.set(secret, made)
+      return made
+    })
+    : Effect.succeed(known)
+}
+
+/** The keys of a target: its account's, and its model's. */
+type Keys = readonly [account: string, model: string]
+
+const keysOf = (of: Account, model: string): Keys => [of, `${of}/${model}`]
+
+/** The keys of a target whose credential has been digested. */
+const known = ({ account: of, model }: Target): Keys | undefined => {
+  const digest = Redacted.isRedacted(of) ? digests.get(of) : of
+  return digest === undefined ? undefined : keysOf(digest, model)
+}
+
+const resolved = (target: Target): Effect.Effect<Keys> =>
+  Redacted.isRedacted(target.account)
+    ? Effect.map(account(target.account), (of) => keysOf(of, target.model))
+    : Effect.succeed(keysOf(target.account, target.model))
+
+// --- the service -------------------------------------------------------------------------------------------------------
+
+/**
+ * What became of a key.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Change =
+  | { readonly _tag: "Held"; readonly held: HoldStore.Held }
+  | { readonly _tag: "Released"; readonly key: string }
+
+/**
+ * A call as the hold sees it, the same over its attempts.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Call {
+  readonly target: Target
+  readonly policy: RetryPolicy.RetryPolicy
+  /** `open` lets a call through that its policy would not defer; `wait` makes it wait for the reset first. */
+  readonly gate: "open" | "wait"
+  /** Its place among those that wait: the lower, the earlier. */
+  readonly order: number
+  /** When it must have ended its last wait, in milliseconds of the clock that nobody sets. */
+  readonly deadline: number
+  /** Told when it begins to wait at a gate, and when it is let go. */
+  readonly onGate: (waits: boolean) => void
+}
+
+/**
+ * What is known of refusals, and how calls go about them.
+ *
+ * @category tags
+ * @since 0.1.0
+ */
+export class Hold extends Context.Tag("@recourse/core/Hold")<Hold, {
+  /** The refusal that concerns a target now, the longest if there are several. */
+  readonly get: (target: Target) => Effect.Effect<Option.Option<HoldStore.Held>>
+  /** Every refusal that has not ended. */
+  readonly all: Effect.Effect<ReadonlyArray<HoldStore.Held>>
+  /** What becomes of keys from now on; a reader that falls 1,024 changes behind misses the oldest. */
+  readonly changes: Stream.Stream<Change>
+  /** Forgets what is known of a target and of its account, and lets everybody go who waits for it: "retry now". */
+  readonly clear: (target: Target) => Effect.Effect<void>
+  /** Remembers what a fault says of its reset. A fault that names none, or that no wait cures, changes nothing. */
+  readonly settle: (target: Target, fault: Fault.Fault) => Effect.Effect<void>
+  /** Makes an attempt, unless the hold answers for it; what comes of the attempt is settled. */
+  readonly through: <A, E, R>(self: Effect.Effect<A, E, R>, call: Call) => Effect.Effect<A, E | Fault.Fault, R>
+}>() {}
+
+// --- the gate ----------------------------------------------------------------------------------------------------------
+
+/** How long the others wait for what became of those that were let go. */
+const PROBE = 2_000
+/** How often a wait for an instant looks at the wall clock again. */
+const LOOK = 5_000
+/** The longest that a timer waits in one go. */
+const REACH = 2 ** 31 - 1
+
+interface Waiter {
+  readonly call: Call
+  readonly resume: (next: Effect.Effect<Pass, Fault.Fault>) => void
+  /** It waits no longer. */
+  gone: boolean
+  pass: Pass | undefined
+}
+
+/** Leave to make one attempt, whose outcome is awaited by those behind. */
+interface Pass {
+  readonly gate: Gate
+}
+
+/** Those who wait for one key: until its reset, and then for those who were let go before them. */
+class Gate {
+  readonly key: string
+  readonly #clock: Clock.Clock
+  readonly #runtime: Runtime.Runtime<never>
+  readonly #onEmpty: (gate: Gate) => void
+  /** In the order of their calls; those that have gone are skipped. */
+  #waiting: Array<Waiter> = []
+  #live = 0
+  /** What is waited for; nothing once its reset has passed. */
+  #held: HoldStore.Held | undefined
+  #out = new Set<Pass>()
+  #size = 1
+  #due = 0
+  #timer: Fiber.RuntimeFiber<void> | undefined
+  #wakes = 0
+  /** Refusals in a row that named no reset. */
+  refusals = 0
+
+  constructor(
+    held: HoldStore.Held,
+    clock: Clock.Clock,
+    runtime: Runtime.Runtime<never>,
+    onEmpty: (gate: Gate) => void
+  ) {
+    this.key = held.key
+    this.#held = held
+    this.#clock = clock
+    this.#runtime = runtime
+    this.#onEmpty = onEmpty
+  }
+
+  get isClosed(): boolean {
+    return this.#held !== undefined
+  }
+
+  /** Waits for a place among those that are let go. */
+  join(call: Call): Effect.Effect<Pass, Fault.Fault> {
+    return Effect.async((resume) => {
+      const waiter: Waiter = { call, resume, gone: false, pass: undefined }
+      let at = this.#waiting.length
+      while (at > 0 && (this.#waiting[at - 1]?.call.order ?? 0) > call.order) at--
+      this.#waiting.splice(at, 0, waiter)
+      this.#live++
+      this.#arm()
+      return Effect.sync(() => {
+        if (waiter.pass === undefined) this.#leave(waiter)
+        else this.abandoned(waiter.pass)
+      })
+    })
+  }
+
+  /** The key is refused, or refused for longer. */
+  close(held: HoldStore.Held): void {
+    this.#held = held
+    this.#size = 1
+    this.#out.clear()
+    const end = this.#now() + HoldStore.left(held, this.#clock)
+    for (const waiter of this.#waiting) {
+      // no wait is entered that its policy's total time does not cover
+      if (!waiter.gone && end > waiter.call.deadline) {
+        this.#leave(waiter)
+        waiter.resume(Effect.fail(Fault.withAttempts(held.fault, 0)))
+      }
+    }
+    this.#arm()
+    this.#emptied()
+  }
+
+  /** The refusal was taken back: everybody goes, and nobody waits for what becomes of them. */
+  free(): void {
+    this.#held = undefined
+    this.#out.clear()
+    for (const waiter of this.#waiting.splice(0)) {
+      if (waiter.gone) continue
+      waiter.gone = true
+      waiter.pass = { gate: this }
+      waiter.resume(Effect.succeed(waiter.pass))
+    }
+    this.#live = 0
+    this.#emptied()
+  }
+
+  admitted(pass: Pass): void {
+    this.refusals = 0
+    if (this.#out.delete(pass) && this.#out.size === 0) this.#letGo()
+  }
+
+  /** Nothing can be said of the attempt: another takes its place. */
+  abandoned(pass: Pass): void {
+    if (!this.#out.delete(pass) || this.isClosed) return
+    const next = this.#take()
+    if (next !== undefined) {
+      this.#due = this.#now() + PROBE
+      this.#let(next)
+    } else if (this.#out.size === 0) this.#letGo()
+  }
+
+  #now(): number {
+    return HoldStore.elapsed(this.#clock)
+  }
+
+  #leave(waiter: Waiter): void {
+    if (waiter.gone) return
+    waiter.gone = true
+    this.#live--
+    if (this.#waiting.length > 64 && this.#live * 2 < this.#waiting.length) {
+      this.#waiting = this.#waiting.filter(({ gone }) => !gone)
+    }
+    this.#emptied()
+  }
+
+  #emptied(): void {
+    if (this.#live > 0 || this.#out.size > 0) return
+    this.#waiting = []
+    this.#stop()
+    this.#onEmpty(this)
+  }
+
+  #take(): Waiter | undefined {
+    let taken = 0
+    while (this.#waiting[taken]?.gone === true) taken++
+    const next = this.#waiting[taken]
+    this.#waiting.splice(0, taken + 1)
+    if (next !== undefined) {
+      next.gone = true
+      this.#live--
+    }
+    return next
+  }
+
+  #let(waiter: Waiter): void {
+    waiter.pass = { gate: this }
+    this.#out.add(waiter.pass)
+    waiter.resume(Effect.succeed(waiter.pass))
+  }
+
+  /** Lets the next group go, oldest call first. */
+  #letGo(): void {
+    const size = Math.min(this.#size, this.#live)
+    this.#size *= 2
+    this.#out.clear()
+    this.#due = this.#now() + PROBE
+    const group: Array<Waiter> = []
+    for (let i = 0; i < this.#waiting.length && group.length < size; i++) {
+      const waiter = this.#waiting[i]
+      if (waiter !== undefined && !waiter.gone) group.push(waiter)
+    }
+    for (const waiter of group) {
+      waiter.gone = true
+      this.#live--
+    }
+    this.#waiting = this.#waiting.filter(({ gone }) => !gone)
+    for (const waiter of group) this.#let(waiter)
+    this.#arm()
+    this.#emptied()
+  }
+
+  /** Sees to it that somebody looks when the next thing is due. */
+  #arm(): void {
+    if (this.#live === 0) return
+    const due = this.#held === undefined
+      ? this.#due
+      : this.#now() + Math.max(0, HoldStore.left(this.#held, this.#clock))
+    if (this.#timer !== undefined && due >= this.#wakes) return
+    this.#stop()
+    this.#wakes = due
+    this.#timer = Runtime.runFork(this.#runtime)(this.#look)
+  }
+
+  #stop(): void {
+    this.#timer?.unsafeInterruptAsFork(FiberId.none)
+    this.#timer = undefined
+  }
+
+  readonly #look: Effect.Effect<void> = Effect.suspend(() => {
+    if (this.#live === 0) {
+      this.#timer = undefined
+      return Effect.void
+    }
+    const rest = this.#held === undefined ? this.#due - this.#now() : HoldStore.left(this.#held, this.#clock)
+    if (rest > 0) {
+      this.#wakes = this.#now() + rest
+      const slice = this.#held?.elapses === undefined ? LOOK : REACH
+      return Effect.zipRight(this.#clock.sleep(Duration.millis(Math.min(rest, slice))), this.#look)
+    }
+    this.#timer = undefined
+    this.#held = undefined
+    this.#letGo()
+    return Effect.void
+  })
+}
+
+// --- the rule ----------------------------------------------------------------------------------------------------------
+
+/** Whether a provider answered, and did not refuse for now. */
+const isAnswered = (fault: Fault.Fault): boolean => fault.evidence._tag === "Response"
+
+const isRefusal = (fault: Fault.Fault): boolean => fault._tag === "RateLimited" || fault._tag === "Overloaded"
+
+/** Whether a policy would defer a call for as long as this. */
+const isDeferred = (
+  held: HoldStore.Held,
+  rest: number,
+  { beyond, patience, tierOf }: RetryPolicy.RetryPolicy
+): boolean =>
+  beyond === "defer" && rest > Duration.toMillis(patience) && Fault.isRetryable(held.fault._tag) &&
+  tierOf[held.fault._tag] !== undefined
+
+/** The wait of the tier that a fault falls in, after so many refusals in a row. */
+const curve = ({ tierOf, tiers }: RetryPolicy.RetryPolicy, fault: Fault.Fault, refusals: number): number => {
+  const name = Fault.isRetryable(fault._tag) ? tierOf[fault._tag] : undefined
+  const tier = name === undefined ? undefined : tiers[name]
+  return tier === undefined
+    ? 0
+    : Math.min(Duration.toMillis(tier.ceiling), Duration.toMillis(tier.base) * tier.factor ** Math.min(refusals, 64))
+}
+
+/**
+ * The hold over a store.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.HoldStore | Scope.Scope> = Effect.gen(
+  function*() {
+    const store = yield* HoldStore.HoldStore
+    const clock = yield* Effect.clock
+    const runtime = yield* Effect.runtime()
+    const changes = yield* PubSub.sliding<Change>(1_024)
+    const gates = new Map<string, Gate>()
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        for (const gate of gates.values()) gate.free()
+      })
+    )
+    let away = false
+
+    // a store that is away holds nobody; it is said once, until it is back
+    const open = <A>(effect: Effect.Effect<A, HoldStore.HoldStoreAway>, otherwise: A): Effect.Effect<A> =>
+      Effect.matchEffect(effect, {
+        onFailure: (error) => {
+          if (away) return Effect.succeed(otherwise)
+          away = true
+          return Effect.as(Effect.logWarning(`${error.message} Calls are let through.`), otherwise)
+        },
+        onSuccess: (value) => {
+          away = false
+          return Effect.succeed(value)
+        }
+      })
+
+    const find = (keys: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<HoldStore.Held>> =>
+      open(store.find(keys), [])
+
+    /** The refusal that ends last, of those that have not ended. */
+    const governing = (found: ReadonlyArray<HoldStore.Held>): HoldStore.Held | undefined => {
+      let last: HoldStore.Held | undefined
+      let most = 0
+      for (const held of found) {
+        const rest = HoldStore.left(held, clock)
+        if (rest > most) {
+          most = rest
+          last = held
+        }
+      }
+      return last
+    }
+
+    const gateOf = (held: HoldStore.Held): Gate => {
+      const gate = gates.get(held.key) ??
+        new Gate(held, clock, runtime, (empty) => {
+          if (gates.get(empty.key) === empty) gates.delete(empty.key)
+        })
+      gates.set(held.key, gate)
+      return gate
+    }
+
+    const remember = (held: HoldStore.Held): Effect.Effect<void> =>
+      Effect.flatMap(open(store.extend(held), held), (merged) => {
+        gates.get(merged.key)?.close(merged)
+        return PubSub.publish(changes, { _tag: "Held", held: merged })
+      })
+
+    const settle = (keys: Keys, fault: Fault.Fault): Effect.Effect<void> => {
+      const { resetsAt } = fault
+      if (resetsAt === undefined || !Fault.isRetryable(fault._tag)) return Effect.void
+      const until = resetsAt.at.epochMillis
+      const rest = Math.max(0, until - clock.unsafeCurrentTimeMillis())
+      return remember({
+        key: fault._tag === "RateLimited" && fault.scope === "account" ? keys[0] : keys[1],
+        fault,
+        until,
+        ...(resetsAt.named === "delta" ? { elapses: HoldStore.elapsed(clock) + rest } : {}),
+        refused: fault.received.epochMillis
+      })
+    }
+
+    const cleared = (keys: ReadonlyArray<string>, before: number): Effect.Effect<void> =>
+      Effect.forEach(keys, (key) =>
+        Effect.flatMap(open(store.forget(key, before), false), (forgotten) => {
+          const gate = gates.get(key)
+          if (gate?.isClosed === true && (forgotten || before === Number.POSITIVE_INFINITY)) gate.free()
+          return forgotten ? PubSub.publish(changes, { _tag: "Released", key }) : Effect.void
+        }), { discard: true })
+
+    const enter = (call: Call, keys: Keys, pass: Pass | undefined): Effect.Effect<Pass | undefined, Fault.Fault> =>
+      Effect.flatMap(find(keys), (found) => {
+        const held = governing(found)
+        const wait = (gate: Gate): Effect.Effect<Pass | undefined, Fault.Fault> => {
+          pass?.gate.abandoned(pass)
+          call.onGate(true)
+          return Effect.flatMap(gate.join(call), (next) => {
+            call.onGate(false)
+            return Effect.onInterrupt(enter(call, keys, next), () => Effect.sync(() => next.gate.abandoned(next)))
+          })
+        }
+        if (held === undefined) {
+          const busy = call.gate === "wait"
+            ? keys.map((key) => gates.get(key)).find((gate) => gate !== undefined && gate !== pass?.gate)
+            : undefined
+          return busy === undefined ? Effect.succeed(pass) : wait(busy)
+        }
+        const rest = HoldStore.left(held, clock)
+        const late = HoldStore.elapsed(clock) + rest > call.deadline
+        if (isDeferred(held, rest, call.policy) || (call.gate === "wait" && late)) {
+          pass?.gate.abandoned(pass)
+          return Effect.fail(Fault.withAttempts(held.fault, 0))
+        }
+        return call.gate === "wait" ? wait(gateOf(held)) : Effect.succeed(pass)
+      })
+
+    /** What an attempt that failed says of its target. */
+    const failed = (call: Call, keys: Keys, pass: Pass | undefined, error: unknown): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        if (!Fault.isFault(error)) {
+          pass?.gate.abandoned(pass)
+          return Effect.void
+        }
+        if (pass !== undefined && isRefusal(error) && error.resetsAt === undefined) {
+          const rest = curve(call.policy, error, pass.gate.refusals++)
+          return remember({
+            key: pass.gate.key,
+            fault: error,
+            until: clock.unsafeCurrentTimeMillis() + rest,
+            elapses: HoldStore.elapsed(clock) + rest,
+            refused: error.received.epochMillis
+          })
+        }
+        return Effect.map(settle(keys, error), () => {
+          if (pass === undefined) return
+          if (isAnswered(error)) pass.gate.admitted(pass)
+          else pass.gate.abandoned(pass)
+        })
+      })
+
+    const succeeded = (keys: Keys, pass: Pass | undefined, began: number): Effect.Effect<void> => {
+      pass?.gate.admitted(pass)
+      return store.isFree(keys) ? Effect.void : cleared(keys, began)
+    }
+
+    const held = <A, E, R>(
+      self: Effect.Effect<A, E, R>,
+      call: Call,
+      keys: Keys
+    ): Effect.Effect<A, E | Fault.Fault, R> =>
+      Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(restore(enter(call, keys, undefined)), (pass) => {
+          const began = clock.unsafeCurrentTimeMillis()
+          const attempt = pass === undefined ?
+            self :
+            Effect.flatMap(Attempt.Attempt, (attempt) =>
+              Effect.provideService(self, Attempt.Attempt, {
+                ...attempt,
+                admitted: Effect.sync(() => pass.gate.admitted(pass))
+              }))
+          return Effect.matchCauseEffect(restore(attempt), {
+            onFailure: (cause) => {
+              const failure = Exit.failCause(cause)
+              return Option.match(Cause.failureOption(cause), {
+                onNone: () => {
+                  pass?.gate.abandoned(pass)
+                  return failure
+                },
+                onSome: (error) => Effect.zipRight(failed(call, keys, pass, error), failure)
+              })
+            },
+            onSuccess: (answer) => Effect.as(succeeded(keys, pass, began), answer)
+          })
+        })
+      )
+
+    const through = <A, E, R>(self: Effect.Effect<A, E, R>, call: Call): Effect.Effect<A, E | Fault.Fault, R> =>
+      Effect.suspend(() => {
+        const keys = known(call.target)
+        if (keys === undefined) return Effect.flatMap(resolved(call.target), (keys) => held(self, call, keys))
+        if (gates.size > 0 || !store.isFree(keys)) return held(self, call, keys)
+        // nobody is refused: what comes of the attempt is all that matters
+        const began = clock.unsafeCurrentTimeMillis()
+        return Effect.matchEffect(self, {
+          onFailure: (error) => Effect.zipRight(failed(call, keys, undefined, error), Effect.fail(error)),
+          onSuccess: (answer) => store.isFree(keys) ? Effect.succeed(answer) : Effect.as(cleared(keys, began), answer)
+        })
+      })
+
+    return Hold.of({
+      get: (target) =>
+        Effect.flatMap(
+          resolved(target),
+          (keys) => Effect.map(find(keys), (found) => Option.fromNullable(governing(found)))
+        ),
+      all: Effect.map(open(store.all, []), (found) => found.filter((held) => HoldStore.left(held, clock) > 0)),
+      changes: Stream.fromPubSub(changes),
+      clear: (target) => Effect.flatMap(resolved(target), (keys) => cleared(keys, Number.POSITIVE_INFINITY)),
+      settle: (target, fault) => Effect.flatMap(resolved(target), (keys) => settle(keys, fault)),
+      through
+    })
+  }
+)
+
+/**
+ * The hold over whatever store is provided.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<Hold, never, HoldStore.HoldStore> = Layer.scoped(Hold, make)
+
+/**
+ * The hold of one process, in memory.
+ *
+ * @example
+ * ```ts
+ * import { Diagnosis, Hold, Recovery } from "@recourse/core"
+ * import { Effect, Redacted } from "effect"
+ *
+ * const target = { account: Redacted.make("a key"), model: "a-model" }
+ * const call = Effect.fail(Diagnosis.fromResponse({ status: 429, headers: { "retry-after": "600" } }, { received: Date.now() }))
+ * const recovered = call.pipe(Recovery.recover({ target, gate: "wait" }), Effect.provide(Hold.layerMemory))
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerMemory: Layer.Layer<Hold> = Layer.provide(layer, HoldStore.layerMemory)

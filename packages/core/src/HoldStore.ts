@@ -1,0 +1,181 @@
+/**
+ * Where refusals are remembered: the storage beneath `Hold`, which has the rule. A store merges and forgets; it decides nothing.
+ *
+ * @since 0.1.0
+ */
+import type * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import type { Fault } from "./Fault.ts"
+
+/**
+ * A refusal that is remembered under a key: an account, or a model of it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Held {
+  readonly key: string
+  /** The fault that named the latest reset. */
+  readonly fault: Fault
+  /** When the refusal ends, in epoch milliseconds of the wall clock. */
+  readonly until: number
+  /** The same in milliseconds of the clock that nobody sets, where the reset was named as a delta and met by this process. */
+  readonly elapses?: number
+  /** When it was met last, in epoch milliseconds: a success that began later clears it. */
+  readonly refused: number
+}
+
+/**
+ * How long a refusal still lasts, in milliseconds; zero or less once it has ended. A delta ends by the time that passes, an
+ * instant by the wall clock.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const left = ({ elapses, until }: Held, clock: Clock.Clock): number =>
+  elapses === undefined
+    ? until - clock.unsafeCurrentTimeMillis()
+    : elapses - elapsed(clock)
+
+/**
+ * The time on the clock that nobody sets, in milliseconds.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const elapsed = (clock: Clock.Clock): number => Number(clock.unsafeCurrentTimeNanos()) / 1e6
+
+/**
+ * The two refusals of one key as one: it lasts until the later end, and was met at the later of both.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const merge = (self: Held, that: Held): Held => {
+  const later = that.until > self.until ? that : self
+  return { ...later, refused: Math.max(self.refused, that.refused) }
+}
+
+/**
+ * The store cannot be reached. The hold lets calls through, and says so.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class HoldStoreAway extends Data.TaggedError("HoldStoreAway")<{ readonly cause: unknown }> {
+  override get message(): string {
+    return `The store of holds cannot be reached: ${String(this.cause)}`
+  }
+}
+
+/**
+ * The storage of holds.
+ *
+ * @category tags
+ * @since 0.1.0
+ */
+export class HoldStore extends Context.Tag("@recourse/core/HoldStore")<HoldStore, {
+  /** The refusals of these keys, those that have ended too as long as they are remembered. */
+  readonly find: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Held>, HoldStoreAway>
+  /** Whether this process knows, without asking anybody, that none of these keys is refused. */
+  readonly isFree: (keys: ReadonlyArray<string>) => boolean
+  /** Remembers a refusal, merged with what is remembered under its key; gives the merged one. */
+  readonly extend: (held: Held) => Effect.Effect<Held, HoldStoreAway>
+  /** Forgets a key that was refused before an instant, in epoch milliseconds; tells whether it did. */
+  readonly forget: (key: string, before: number) => Effect.Effect<boolean, HoldStoreAway>
+  readonly all: Effect.Effect<ReadonlyArray<Held>, HoldStoreAway>
+}>() {}
+
+/**
+ * How a store in memory is bounded.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** How many keys it remembers, 131,072 by default; beyond that, it forgets the one that was refused longest ago. */
+  readonly capacity?: number
+}
+
+/** How often holds that have ended are looked for, at most. */
+const SWEEP = Duration.seconds(1)
+
+/**
+ * A store of this process. A hold that has ended leaves no memory behind.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const makeMemory = (
+  { capacity = 131_072 }: Options = {}
+): Effect.Effect<Context.Tag.Service<HoldStore>, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const scope = yield* Effect.scope
+    const clock = yield* Effect.clock
+    const map = new Map<string, Held>()
+    let sweeping = false
+
+    const sweep: Effect.Effect<void> = Effect.suspend(() => {
+      let next = Number.POSITIVE_INFINITY
+      for (const [key, held] of map) {
+        const rest = left(held, clock)
+        if (rest <= 0) map.delete(key)
+        else next = Math.min(next, rest)
+      }
+      if (map.size === 0) {
+        sweeping = false
+        return Effect.void
+      }
+      // the wall clock may be set meanwhile
+      const rest = Duration.clamp(Duration.millis(next), { minimum: SWEEP, maximum: "1 minute" })
+      return Effect.zipRight(clock.sleep(rest), sweep)
+    })
+
+    const remember = (held: Held): Held => {
+      const known = map.get(held.key)
+      const merged = known === undefined ? held : merge(known, held)
+      // what was refused last stands last
+      map.delete(held.key)
+      map.set(held.key, merged)
+      for (const key of map.keys()) {
+        if (map.size <= capacity) break
+        map.delete(key)
+      }
+      return merged
+    }
+
+    return HoldStore.of({
+      find: (keys) => Effect.sync(() => keys.flatMap((key) => map.get(key) ?? [])),
+      isFree: (keys) => {
+        for (const key of keys) if (map.has(key)) return false
+        return true
+      },
+      extend: (held) =>
+        Effect.suspend(() => {
+          const merged = remember(held)
+          if (sweeping) return Effect.succeed(merged)
+          sweeping = true
+          // whoever refuses may be beyond interruption; what sweeps is not
+          return Effect.as(Effect.forkIn(Effect.interruptible(sweep), scope), merged)
+        }),
+      forget: (key, before) =>
+        Effect.sync(() => {
+          const known = map.get(key)
+          return known !== undefined && known.refused < before && map.delete(key)
+        }),
+      all: Effect.sync(() => [...map.values()])
+    })
+  })
+
+/**
+ * A store of this process.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerMemory: Layer.Layer<HoldStore> = Layer.scoped(HoldStore, makeMemory())

@@ -1,0 +1,333 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Attempt from "@recourse/core/Attempt"
+import * as Diagnosis from "@recourse/core/Diagnosis"
+import type * as Fault from "@recourse/core/Fault"
+import * as Hold from "@recourse/core/Hold"
+import * as HoldStore from "@recourse/core/HoldStore"
+import * as Recovery from "@recourse/core/Recovery"
+import * as RetryPolicy from "@recourse/core/RetryPolicy"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/TestClock"
+import { inspect } from "node:util"
+
+const secret = "sk-live-0123456789abcdef"
+const target: Hold.Target = { account: Redacted.make(secret), model: "a-model" }
+
+/** A refusal as a provider sends it, met now. */
+const refusal = (seconds: number, body: object = {}): Effect.Effect<never, Fault.Fault> =>
+  Effect.flatMap(
+    Clock.currentTimeMillis,
+    (received) =>
+      Effect.fail(
+        Diagnosis.fromResponse({ status: 429, headers: { "retry-after": String(seconds) }, body }, { received })
+      )
+  )
+
+const bare = Effect.flatMap(
+  Clock.currentTimeMillis,
+  (received) => Effect.fail(Diagnosis.fromResponse({ status: 429 }, { received }))
+)
+
+/** A provider that answers by a rule, and the seconds at which it was asked, and by whom. */
+const provider = (answer: (asked: number, by: string) => Effect.Effect<string, Fault.Fault>) => {
+  const log: Array<string> = []
+  const ask = (by: string) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      log.push(`${by}@${now / 1_000}`)
+      return answer(log.length, by)
+    })
+  return { log, ask }
+}
+
+const waiting = { target, gate: "wait" } as const
+
+const digested = Effect.zipRight(Hold.account(Redacted.make("warm")), Hold.account(target.account as Redacted.Redacted))
+
+describe("Hold, who is let through", () => {
+  it.effect("a call that its policy would defer is answered with the same fault, and nothing is sent", () =>
+    Effect.gen(function*() {
+      const { ask, log } = provider(() => refusal(600))
+      const first = yield* Effect.flip(Recovery.recover(ask("first"), { target }))
+      yield* TestClock.adjust("1 minute")
+      const second = yield* Effect.flip(Recovery.recover(ask("second"), { target }))
+      assert.deepStrictEqual(log, ["first@0"])
+      assert.deepStrictEqual([first.attempts, second.attempts], [1, 0])
+      assert.strictEqual(second.message, first.message)
+      assert.deepStrictEqual(second.resetsAt?.at, first.resetsAt?.at)
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
+  it.effect("each caller's policy reads it: what is far for one is near for another", () =>
+    Effect.gen(function*() {
+      const { ask, log } = provider((asked) => asked === 1 ? refusal(50) : Effect.succeed("answer"))
+      const fiber = yield* Effect.fork(Recovery.recover(ask("patient"), { target }))
+      yield* TestClock.adjust("1 second")
+      const hasty = yield* Effect.flip(Recovery.recover(ask("hasty"), { target, policy: RetryPolicy.brisk }))
+      assert.strictEqual(hasty.attempts, 0)
+      assert.strictEqual(yield* Recovery.recover(ask("another"), { target }), "answer")
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* Fiber.join(fiber), "answer")
+      assert.deepStrictEqual(log, ["patient@0", "another@1", "patient@50"])
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
+  it.effect("at the gate it waits for the reset, which costs no attempt", () =>
+    Effect.gen(function*() {
+      const { ask, log } = provider((asked) => asked === 1 ? refusal(20) : Effect.succeed("answer"))
+      const first = yield* Effect.fork(Recovery.recover(ask("first"), waiting))
+      yield* TestClock.adjust("1 second")
+      const numbers: Array<number> = []
+      const second = yield* Effect.fork(
+        Recovery.recover(
+          Effect.flatMap(Attempt.Attempt, ({ number }) => {
+            numbers.push(number)
+            return ask("second")
+          }),
+          waiting
+        )
+      )
+      yield* TestClock.adjust("18 seconds")
+      assert.deepStrictEqual(log, ["first@0"])
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual([yield* Fiber.join(first), yield* Fiber.join(second)], ["answer", "answer"])
+      assert.deepStrictEqual(numbers, [1])
+      assert.lengthOf(log, 3)
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
+  it.effect("a wait at the gate that would pass the total time is not entered", () =>
+    Effect.gen(function*() {
+      const { ask, log } = provider(() => refusal(20))
+      const policy = { ...RetryPolicy.standard, within: Option.some(Duration.seconds(10)) }
+      yield* Effect.flip(Recovery.recover(ask("first"), { ...waiting, policy }))
+      const second = yield* Effect.flip(Recovery.recover(ask("second"), { ...waiting, policy }))
+      assert.strictEqual(second.attempts, 0)
+      assert.deepStrictEqual(log, ["first@0"])
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
+  it.effect("a plan's allowance concerns every model of the account, a rate its own", () =>
+    Effect.gen(function*() {
+      const hold = yield* Hold.Hold
+      const other = { ...target, model: "another-model" }
+      const settled = (effect: Effect.Effect<never, Fault.Fault>) =>
+        Effect.flatMap(Effect.flip(effect), (fault) => hold.settle(target, fault))
+      yield* settled(refusal(600))
+      assert.isTrue(Option.isSome(yield* hold.get(target)))
+      assert.isTrue(Option.isNone(yield* hold.get(other)))
+      yield* settled(refusal(7_200, { error: { type: "usage_limit_reached" } }))
+      assert.isTrue(Option.isSome(yield* hold.get(other)))
+      assert.isTrue(Option.isNone(yield* hold.get({ ...target, account: Redacted.make("somebody else") })))
+    }).pipe(Effect.provide(Hold.layerMemory)))
+})
+
+describe("Hold, after the reset", () => {
+  const crowd = (ask: (by: string) => Effect.Effect<string, Fault.Fault>, size: number) =>
+    Effect.forEach(
+      Array.from({ length: size }, (_, i) => `c${i}`),
+      (by) => Effect.fork(Recovery.recover(ask(by), waiting))
+    )
+
+  it.effect("one probes, and the others follow in groups that double, oldest first", () =>
+    Effect.gen(function*() {
+      yield* digested
+      const { ask, log } = provider((asked) =>
+        asked === 1 ? refusal(10) : Effect.as(Effect.sleep("500 millis"), "answer")
+      )
+      const first = yield* Effect.fork(Recovery.recover(ask("first"), waiting))
+      yield* TestClock.adjust("1 second")
+      const others = yield* crowd(ask, 7)
+      yield* TestClock.adjust("30 seconds")
+      yield* Fiber.join(first)
+      yield* Fiber.joinAll(others)
+      assert.deepStrictEqual(log.slice(0, 1), ["first@0"])
+      // the refused call waits out its own refusal, and keeps its place before those that came later
+      const at = (by: string) => Number(log.find((entry, i) => i > 0 && entry.startsWith(`${by}@`))?.split("@")[1])
+      assert.deepStrictEqual(
+        ["first", "c0", "c1", "c2", "c3", "c4", "c5", "c6"].map(at).sort((a, b) => a - b).at(0),
+        10
+      )
+      assert.isAtMost(Math.max(...log.slice(1).map((entry) => Number(entry.split("@")[1]))), 12)
+      const times = log.slice(1).map((entry) => Number(entry.split("@")[1]))
+      assert.strictEqual(times.filter((time) => time === 10).length <= 2, true)
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
+  it.effect("a probe that is silent holds the others for two seconds", () =>
+    Effect.gen(function*() {
+      yield* digested
+      const hold = yield* Hold.Hold
+      const { ask, log } = provider((asked) => asked === 1 ? Effect.never : Effect.succeed("answer"))
+      yield* Effect.flatMap(Effect.flip(refusal(5)), (fault) => hold.settle(target, fault))
+      const fibers = yield* crowd(ask, 3)
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(log, ["c0@5"])
+      yield* TestClock.adjust(Duration.millis(1_999))
+      assert.deepStrictEqual(log, ["c0@5"])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(log, ["c0@5", "c1@7", "c2@7"])
+      yield* Fiber.interruptAll(fibers)
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
+  it.effect("a call that says that it is admitted lets them go at once", () =>
+    Effect.gen(function*() {
+      yield* digested
+      const hold = yield* Hold.Hold
+      const { ask, log } = provider(() =>
+        Effect.zipRight(
+          Effect.flatMap(Attempt.Attempt, ({ admitted }) => admitted),
+          Effect.as(Effect.sleep("1 minute"), "answer")
+        )
+      )
+      yield* Effect.flatMap(Effect.flip(refusal(5)), (fault) => hold.settle(target, fault))
+      const fibers = yield* crowd(ask, 3)
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(log, ["c0@5", "c1@5", "c2@5"])
+      yield* Fiber.interruptAll(fibers)
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
+  it.effect("another takes the place of a probe that is interrupted, at once", () =>
+    Effect.gen(function*() {
+      yield* digested
+      const hold = yield* Hold.Hold
+      const { ask, log } = provider(() => Effect.never)
+      yield* Effect.flatMap(Effect.flip(refusal(5)), (fault) => hold.settle(target, fault))
+      const [first, ...others] = yield* crowd(ask, 3)
+      yield* TestClock.adjust("5 seconds")
+      if (first !== undefined) yield* Fiber.interrupt(first)
+      yield* Effect.yieldNow()
+      assert.deepStrictEqual(log, ["c0@5", "c1@5"])
+      yield* Fiber.interruptAll(others)
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
+  it.effect("a probe that is refused without a reset extends the hold by its tier's curve", () =>
+    Effect.gen(function*() {
+      yield* digested
+      const hold = yield* Hold.Hold
+      const { ask, log } = provider((asked) => asked <= 2 ? bare : Effect.succeed("answer"))
+      yield* Effect.flatMap(Effect.flip(refusal(5)), (fault) => hold.settle(target, fault))
+      const fibers = yield* crowd(ask, 3)
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.joinAll(fibers)
+      // 2 s and then 4 s are the first steps of the refused tier of the standard policy
+      assert.deepStrictEqual(log.map((entry) => Number(entry.split("@")[1])).slice(0, 3), [5, 7, 11])
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
+  it.effect("once the last has left, the store is empty", () =>
+    Effect.gen(function*() {
+      yield* digested
+      const hold = yield* Hold.Hold
+      const { ask } = provider((asked) => asked === 1 ? refusal(10) : Effect.succeed("answer"))
+      const fibers = yield* crowd(ask, 5)
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.joinAll(fibers)
+      assert.deepStrictEqual(yield* hold.all, [])
+      assert.deepStrictEqual(yield* Effect.flatMap(HoldStore.HoldStore, (store) => store.all), [])
+    }).pipe(Effect.provide(Layer.provideMerge(Hold.layer, HoldStore.layerMemory))))
+})
+
+describe("Hold, what takes a refusal back", () => {
+  it.effect("a success that began after it, and none that began before", () =>
+    Effect.gen(function*() {
+      const hold = yield* Hold.Hold
+      const slow = yield* Effect.fork(Recovery.recover(Effect.as(Effect.sleep("3 seconds"), "old"), { target }))
+      yield* TestClock.adjust("1 second")
+      yield* Effect.flatMap(Effect.flip(refusal(60)), (fault) => hold.settle(target, fault))
+      yield* TestClock.adjust("3 seconds")
+      assert.strictEqual(yield* Fiber.join(slow), "old")
+      assert.isTrue(Option.isSome(yield* hold.get(target)))
+      yield* Recovery.recover(Effect.succeed("new"), { target })
+      assert.isTrue(Option.isNone(yield* hold.get(target)))
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
+  it.effect("clear lets everybody go, and changes tell of both", () =>
+    Effect.gen(function*() {
+      yield* digested
+      const hold = yield* Hold.Hold
+      const seen = yield* Effect.fork(Stream.runCollect(Stream.take(hold.changes, 2)))
+      yield* TestClock.adjust("1 second")
+      const { ask, log } = provider(() => Effect.succeed("answer"))
+      yield* Effect.flatMap(Effect.flip(refusal(60)), (fault) => hold.settle(target, fault))
+      const fibers = yield* Effect.forEach(
+        ["a", "b", "c", "d"],
+        (by) => Effect.fork(Recovery.recover(ask(by), waiting))
+      )
+      yield* TestClock.adjust("1 second")
+      yield* hold.clear(target)
+      yield* Fiber.joinAll(fibers)
+      assert.deepStrictEqual(log, ["a@2", "b@2", "c@2", "d@2"])
+      assert.deepStrictEqual(Array.from(yield* Fiber.join(seen), ({ _tag }) => _tag), ["Held", "Released"])
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
+  it.effect("an earlier reset does not: a merge only extends", () =>
+    Effect.gen(function*() {
+      const hold = yield* Hold.Hold
+      for (const seconds of [300, 20, 200]) {
+        yield* Effect.flatMap(Effect.flip(refusal(seconds)), (fault) => hold.settle(target, fault))
+      }
+      assert.strictEqual(Option.getOrThrow(yield* hold.get(target)).until, 300_000)
+    }).pipe(Effect.provide(Hold.layerMemory)))
+})
+
+describe("Hold, its store and its keys", () => {
+  it.effect("a store that is away holds nobody, and says so once", () =>
+    Effect.gen(function*() {
+      const lines: Array<string> = []
+      const away = Effect.fail(new HoldStore.HoldStoreAway({ cause: "no route" }))
+      const store = Layer.succeed(HoldStore.HoldStore, {
+        find: () => away,
+        isFree: () => false,
+        extend: () => away,
+        forget: () => away,
+        all: away
+      })
+      yield* Effect.gen(function*() {
+        assert.strictEqual(yield* Recovery.recover(Effect.succeed("answer"), { target }), "answer")
+        assert.strictEqual((yield* Effect.flip(Recovery.recover(refusal(600), { target })))._tag, "RateLimited")
+      }).pipe(
+        Effect.provide(Layer.provide(Hold.layer, store)),
+        Effect.provide(Logger.replace(Logger.defaultLogger, Logger.make(({ message }) => lines.push(String(message)))))
+      )
+      assert.deepStrictEqual(lines, ["The store of holds cannot be reached: no route Calls are let through."])
+    }))
+
+  it.effect("a credential stands nowhere", () =>
+    Effect.gen(function*() {
+      const hold = yield* Hold.Hold
+      yield* Effect.flip(Recovery.recover(refusal(600), { target }))
+      const all = yield* hold.all
+      const exit = yield* Effect.exit(Recovery.recover(Effect.succeed(1), { target }))
+      assert.lengthOf(all, 1)
+      for (const text of [JSON.stringify(all), inspect(all, { depth: 9 }), String(exit), inspect(exit, { depth: 9 })]) {
+        assert.notInclude(text, secret)
+      }
+      assert.match(yield* Hold.account(Redacted.make("abc")), /^ba7816bf8f01cfea414140de5dae2223/)
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
+  it.effect("the number of keys is bounded: what was refused longest ago goes first", () =>
+    Effect.gen(function*() {
+      const store = yield* HoldStore.makeMemory({ capacity: 2 })
+      const fault = yield* Effect.flip(refusal(600))
+      for (const key of ["a", "b", "a", "c"]) yield* store.extend({ key, fault, until: 600_000, refused: 0 })
+      assert.deepStrictEqual((yield* store.all).map(({ key }) => key), ["a", "c"])
+    }).pipe(Effect.scoped))
+
+  it.effect("the event of an interruption says that it struck at a gate", () =>
+    Effect.gen(function*() {
+      const hold = yield* Hold.Hold
+      const struck: Array<string> = []
+      yield* Effect.flatMap(Effect.flip(refusal(60)), (fault) => hold.settle(target, fault))
+      const fiber = yield* Recovery.recover(Effect.succeed("answer"), waiting).pipe(
+        Recovery.withListener((event) => Effect.sync(() => event._tag === "Interrupted" && struck.push(event.where))),
+        Effect.fork
+      )
+      yield* TestClock.adjust("1 second")
+      const exit = yield* Fiber.interrupt(fiber)
+      assert.isTrue(Exit.isInterrupted(exit))
+      assert.deepStrictEqual(struck, ["gate"])
+    }).pipe(Effect.provide(Hold.layerMemory)))
+})
