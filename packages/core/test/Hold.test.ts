@@ -10,6 +10,7 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as FastCheck from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
@@ -330,4 +331,145 @@ describe("Hold, its store and its keys", () => {
       assert.isTrue(Exit.isInterrupted(exit))
       assert.deepStrictEqual(struck, ["gate"])
     }).pipe(Effect.provide(Hold.layerMemory)))
+})
+
+describe("Hold, whatever the order of things", () => {
+  interface Caller {
+    readonly starts: number
+    readonly takes: number
+    readonly gate: "open" | "wait"
+    readonly hasty: boolean
+    readonly stopped: number | undefined
+  }
+
+  interface Window {
+    readonly from: number
+    readonly lasts: number
+    /** Whether its refusals say until when. */
+    readonly named: boolean
+  }
+
+  const caller: FastCheck.Arbitrary<Caller> = FastCheck.record({
+    starts: FastCheck.nat({ max: 30_000 }),
+    takes: FastCheck.integer({ min: 1, max: 3_000 }),
+    gate: FastCheck.constantFrom("open", "wait", "wait"),
+    hasty: FastCheck.boolean(),
+    stopped: FastCheck.option(FastCheck.nat({ max: 60_000 }), { nil: undefined, freq: 3 })
+  })
+
+  const window: FastCheck.Arbitrary<Window> = FastCheck.record({
+    from: FastCheck.nat({ max: 40_000 }),
+    lasts: FastCheck.integer({ min: 100, max: 50_000 }),
+    named: FastCheck.boolean()
+  })
+
+  interface Sent {
+    readonly at: number
+    readonly who: number
+    /** When it was answered, or given up. */
+    ended: number
+    outcome: "admitted" | "refused" | "abandoned"
+    /** Until when it was refused, where that was said. */
+    until: number | undefined
+  }
+
+  it.effect.prop(
+    "nobody is stranded, nobody passes a refusal that its policy defers, one probes, and nothing is left behind",
+    {
+      callers: FastCheck.array(caller, { minLength: 1, maxLength: 12 }),
+      windows: FastCheck.array(window, { maxLength: 3 })
+    },
+    ({ callers, windows }) =>
+      Effect.gen(function*() {
+        yield* digested
+        const hold = yield* Hold.Hold
+        const sent: Array<Sent> = []
+        const resets: Array<number> = []
+        const ask = (who: number, takes: number) =>
+          Effect.flatMap(Clock.currentTimeMillis, (at): Effect.Effect<string, Fault.Fault> => {
+            const mine: Sent = { at, who, ended: Number.POSITIVE_INFINITY, outcome: "abandoned", until: undefined }
+            sent.push(mine)
+            const refusing = windows.find(({ from, lasts }) => at >= from && at < from + lasts)
+            const ends = (outcome: Sent["outcome"]) =>
+              Effect.map(Clock.currentTimeMillis, (now) => {
+                mine.ended = now
+                mine.outcome = outcome
+              })
+            return Effect.onInterrupt(
+              refusing === undefined
+                ? Effect.as(Effect.zipRight(Effect.sleep(takes), ends("admitted")), "answer")
+                : Effect.zipRight(
+                  ends("refused"),
+                  Effect.suspend(() => {
+                    const wait = refusing.from + refusing.lasts - at
+                    if (refusing.named) mine.until = at + wait
+                    return Effect.fail(
+                      Diagnosis.fromResponse(
+                        { status: 429, headers: refusing.named ? { "retry-after-ms": String(wait) } : {} },
+                        { received: at }
+                      )
+                    )
+                  })
+                ),
+              () => ends("abandoned")
+            )
+          })
+        const patience = (hasty: boolean) => hasty ? 5_000 : 75_000
+        const fibers = yield* Effect.forEach(callers, ({ gate, hasty, starts, stopped, takes }, who) => {
+          const policy: RetryPolicy.RetryPolicy = {
+            ...RetryPolicy.standard,
+            patience: Duration.millis(patience(hasty)),
+            within: Option.none()
+          }
+          const call = Recovery.recover(ask(who, takes), { target, gate, policy })
+          return Effect.fork(
+            Effect.zipRight(
+              Effect.sleep(starts),
+              stopped === undefined ? call : Effect.raceFirst(call, Effect.sleep(stopped))
+            )
+          )
+        })
+        const watching = yield* Effect.fork(Stream.runForEach(hold.changes, (change) =>
+          Effect.sync(() => {
+            // a merge only extends; what was released begins anew
+            if (change._tag === "Released") resets.length = 0
+            else {
+              assert.isAtLeast(change.held.until, resets.at(-1) ?? 0)
+              resets.push(change.held.until)
+            }
+          })))
+        yield* TestClock.adjust("30 minutes")
+        for (const fiber of fibers) assert.isTrue(Option.isSome(yield* Fiber.poll(fiber)), "stranded")
+        yield* Fiber.interrupt(watching)
+        assert.deepStrictEqual(yield* Effect.flatMap(HoldStore.HoldStore, (store) => store.all), [])
+
+        for (const [i, one] of sent.entries()) {
+          const policy = callers[one.who]
+          // what was known when it was sent: refusals that were met before, and not taken back by a success that began after them
+          const known = sent.slice(0, i).filter((other) =>
+            other.until !== undefined && other.ended < one.at &&
+            !sent.some((good) => good.outcome === "admitted" && good.at > other.ended && good.ended <= one.at)
+          )
+          const until = Math.max(0, ...known.map((other) => other.until ?? 0))
+          assert.isAtMost(until - one.at, patience(policy?.hasty === true), "a request passed a deferred hold")
+          if (policy?.gate === "wait") assert.isAtMost(until, one.at, "a request left the gate before the reset")
+        }
+
+        // from a reset on, no second one of those that waited, until the first is admitted or two seconds have passed
+        const waits = sent.filter(({ at, who }) => callers[who]?.gate === "wait" && at > (callers[who]?.starts ?? 0))
+        for (const { until } of sent) {
+          if (until === undefined) continue
+          const after = waits.filter(({ at }) => at >= until)
+          const [probe, ...others] = after
+          if (probe === undefined || probe.outcome !== "admitted" || probe.at !== until) continue
+          for (const other of others) {
+            const retries = sent.filter(({ at, who }) => who === other.who && at < other.at).length > 0
+            if (!retries && callers[other.who]?.starts !== undefined && (callers[other.who]?.starts ?? 0) < until) {
+              assert.isAtLeast(other.at, Math.min(probe.ended, probe.at + 2_000), "two probed")
+            }
+          }
+        }
+      }).pipe(Effect.provide(Layer.provideMerge(Hold.layer, HoldStore.layerMemory))),
+    { fastCheck: { numRuns: 60 } }
+  )
 })
