@@ -21,7 +21,8 @@ import * as TestClock from "effect/TestClock"
 import { inspect } from "node:util"
 
 const secret = "sk-live-0123456789abcdef"
-const target: Hold.Target = { account: Redacted.make(secret), model: "a-model" }
+const account = Redacted.make(secret)
+const target: Hold.Target = { account, model: "a-model" }
 
 /** A refusal as a provider sends it, met now. */
 const refusal = (seconds: number, body: object = {}): Effect.Effect<never, Fault.Fault> =>
@@ -51,7 +52,7 @@ const provider = (answer: (asked: number, by: string) => Effect.Effect<string, F
 
 const waiting = { target, gate: "wait" } as const
 
-const digested = Effect.zipRight(Hold.account(Redacted.make("warm")), Hold.account(target.account as Redacted.Redacted))
+const digested = Effect.zipRight(Hold.account(Redacted.make("warm")), Hold.account(account))
 
 describe("Hold, who is let through", () => {
   it.effect("a call that its policy would defer is answered with the same fault, and nothing is sent", () =>
@@ -451,7 +452,7 @@ describe("Hold, whatever the order of things", () => {
             !sent.some((good) => good.outcome === "admitted" && good.at > other.ended && good.ended <= one.at)
           )
           const until = Math.max(0, ...known.map((other) => other.until ?? 0))
-          assert.isAtMost(until - one.at, patience(policy?.hasty === true), "a request passed a deferred hold")
+          assert.isAtMost(until - one.at, patience(policy?.hasty ?? false), "a request passed a deferred hold")
           if (policy?.gate === "wait") assert.isAtMost(until, one.at, "a request left the gate before the reset")
         }
 

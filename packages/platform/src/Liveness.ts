@@ -88,8 +88,8 @@ export const toMillis = (options: Options = {}): { readonly [B in Bound]: number
   return { headers: Duration.toMillis(headers), chunk: Duration.toMillis(chunk) }
 }
 
-/** The longest that a timer waits in one go. */
-const REACH = 2 ** 31 - 1
+/** How long the watchdog sleeps in one go: what it still sleeps when the call is done keeps a process from ending. */
+const NAP = 1_000
 
 /**
  * A watch of its own for a call, on the Clock of the fiber that makes it. It costs nothing until `begin`.
@@ -132,8 +132,9 @@ class Watchdog implements Watch {
     // one that sleeps looks again when it wakes, which is soon enough unless the bound is shorter than the one before
     if (this.#fiber !== undefined && until >= this.#wakes) return
     this.#stop()
-    this.#wakes = until
-    this.#fiber = Runtime.runFork(this.#runtime)(this.#look)
+    this.#wakes = Math.min(until, this.#clock.unsafeCurrentTimeMillis() + NAP)
+    // whoever makes a watch may be beyond interruption; the watchdog is not
+    this.#fiber = Runtime.runFork(this.#runtime)(Effect.interruptible(this.#look))
   }
 
   end(): void {
@@ -158,8 +159,9 @@ class Watchdog implements Watch {
     }
     const left = waiting.until - this.#clock.unsafeCurrentTimeMillis()
     if (left > 0) {
-      this.#wakes = waiting.until
-      return Effect.zipRight(this.#clock.sleep(Duration.millis(Math.min(left, REACH))), this.#look)
+      const nap = Math.min(left, NAP)
+      this.#wakes = waiting.until - left + nap
+      return Effect.zipRight(this.#clock.sleep(Duration.millis(nap)), this.#look)
     }
     this.#waiting = undefined
     this.#fiber = undefined

@@ -14,9 +14,10 @@ import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientError from "@effect/platform/HttpClientError"
 import type * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import * as HttpIncomingMessage from "@effect/platform/HttpIncomingMessage"
 import * as UrlParams from "@effect/platform/UrlParams"
 import * as Fault from "@recourse/core/Fault"
-import * as Recovery from "@recourse/core/Recovery"
+import type * as Recovery from "@recourse/core/Recovery"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -24,6 +25,8 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import { dual } from "effect/Function"
+import * as Inspectable from "effect/Inspectable"
+import * as Runtime from "effect/Runtime"
 import * as Stream from "effect/Stream"
 import * as Exchange from "./internal/exchange.ts"
 import * as Liveness from "./Liveness.ts"
@@ -43,8 +46,9 @@ const isDataFirst = (args: IArguments): boolean => {
 
 /**
  * A client that fails with a fault where the provider refused, broke off or answered with what is no answer, after what the
- * policy says was tried. A request that is not among those to recover is sent once, and classified all the same. Errors that are
- * no fault of the call keep their type: a URL or a body that could not be made, and whatever the client adds of its own.
+ * policy says was tried. A request that is not among those to recover is sent once, and fails with a fault where the transport
+ * broke or the status is a failure's; nothing else of it is looked into. Errors that are no fault of the call keep their type: a
+ * URL or a body that could not be made, and whatever the client adds of its own.
  *
  * @example
  * ```ts
@@ -78,14 +82,18 @@ export const recover: {
   <E, R>(
     client: HttpClient.HttpClient.With<E, R>,
     options: Options = {}
-  ): HttpClient.HttpClient.With<E | Fault.Fault, R> =>
-    HttpClient.transform(client, (effect, request) => {
-      const attempt = Exchange.attempt(send(effect), sort<E>, urlOf(request), options, new Exchange.Last())
+  ): HttpClient.HttpClient.With<E | Fault.Fault, R> => {
+    Exchange.check(options)
+    return HttpClient.transform(client, (effect, request) => {
+      const url = urlOf(request)
+      const judges = Exchange.isRecovered(request.method, url, options)
+      const attempt = Exchange.attempt({ send: send(effect), sort: sort<E>, url, judges, options, last: undefined })
       return Effect.map(
-        isTried(request, options) ? Recovery.recover(attempt, options) : attempt,
-        (response) => HttpClientResponse.fromWeb(request, response)
+        judges && isReplayable(request) ? Exchange.recovered(attempt, options, undefined) : attempt,
+        (handed) => new Answered(request, handed)
       )
     })
+  }
 )
 
 /**
@@ -122,22 +130,25 @@ export const transparent: {
   <E, R>(
     client: HttpClient.HttpClient.With<E, R>,
     options: Options = {}
-  ): HttpClient.HttpClient.With<E | HttpClientError.RequestError, R> =>
-    HttpClient.transform(client, (effect, request) => {
-      if (!isTried(request, options)) return effect
+  ): HttpClient.HttpClient.With<E | HttpClientError.RequestError, R> => {
+    Exchange.check(options)
+    return HttpClient.transform(client, (effect, request) => {
+      const url = urlOf(request)
+      if (!Exchange.isRecovered(request.method, url, options) || !isReplayable(request)) return effect
       return Effect.suspend(() => {
         const last = new Exchange.Last<E | Liveness.Silence>()
-        const attempt = Exchange.attempt(send(effect), sort<E>, urlOf(request), options, last)
+        const attempt = Exchange.attempt({ send: send(effect), sort: sort<E>, url, judges: true, options, last })
         return Effect.map(
           Effect.catchAll(
-            Recovery.recover(attempt, options),
+            Exchange.recovered(attempt, options, last),
             (error) =>
               Fault.isFault(error) ? Effect.mapError(last.handBack, asRequestError(request)) : Effect.fail(error)
           ),
-          (response) => HttpClientResponse.fromWeb(request, response)
+          (handed) => new Answered(request, handed)
         )
       })
     })
+  }
 )
 
 /** An error of the transport, or of the reading of an answer, is to be read; one that was made before anything was sent is not. */
@@ -159,53 +170,56 @@ const asRequestError = (request: HttpClientRequest.HttpClientRequest) => <E>(err
     ? new HttpClientError.RequestError({ request, reason: "Transport", cause: error })
     : error
 
-/** Whether a request may be sent more than once. */
-const isTried = (request: HttpClientRequest.HttpClientRequest, options: Options): boolean =>
-  request.body._tag !== "Stream" && request.body._tag !== "Raw" &&
-  Exchange.isRecovered(request.method, urlOf(request), options)
+/** Whether the body of a request can be sent more than once. */
+const isReplayable = ({ body }: HttpClientRequest.HttpClientRequest): boolean =>
+  body._tag !== "Stream" && body._tag !== "Raw"
 
 const send =
   <E, R>(effect: Effect.Effect<HttpClientResponse.HttpClientResponse, E, R>) =>
   (watch: Liveness.Watch): Effect.Effect<Exchange.Head, E | Liveness.Silence, R> =>
-    // one fiber for the request, so that a client which does not let go is not waited for
-    Effect.flatMap(Effect.forkDaemon(effect), (fiber) =>
+    // one fiber for the request, so that a client which does not let go is not waited for; its exit, since a fiber that fails is
+    // logged with all that its error holds
+    Effect.flatMap(Effect.forkDaemon(Effect.interruptible(Effect.exit(effect))), (fiber) =>
       Effect.zipRight(
         Effect.async<void, Liveness.Silence>((resume) => {
-          const ended = (): void => {
+          const hangUp = (): void => {
             watch.end()
-            resume(Effect.void)
+            fiber.unsafeInterruptAsFork(FiberId.none)
           }
           watch.begin("headers", (silence) => {
-            fiber.unsafeInterruptAsFork(FiberId.none)
+            hangUp()
             resume(Effect.fail(silence))
           })
-          fiber.addObserver(ended)
-          return Effect.sync(() => {
-            watch.close()
-            fiber.unsafeInterruptAsFork(FiberId.none)
+          fiber.addObserver(() => {
+            watch.end()
+            resume(Effect.void)
           })
+          return Effect.sync(hangUp)
         }),
-        Effect.map(Fiber.join(fiber), toHead)
+        Effect.flatMap(Effect.flatten(Fiber.join(fiber)), toHead)
       ))
 
-const bodiless = new Set([101, 204, 205, 304])
+const bodiless = new Set([204, 205, 304])
 
-const toHead = (response: HttpClientResponse.HttpClientResponse): Exchange.Head => {
-  const headers = new Headers()
-  for (const [name, value] of Object.entries(response.headers)) if (name !== "set-cookie") headers.set(name, value)
-  for (const cookie of Cookies.toSetCookieHeaders(response.cookies)) headers.append("set-cookie", cookie)
-  return {
-    status: response.status,
-    statusText: "",
-    url: response.request.url,
-    headers,
-    body: bodiless.has(response.status)
-      ? null
-      : isShort(response)
-      ? atOnce(response.arrayBuffer)
-      : Stream.toReadableStream(response.stream)
-  }
-}
+const toHead = (response: HttpClientResponse.HttpClientResponse): Effect.Effect<Exchange.Head> =>
+  Effect.map(Effect.runtime(), (runtime) => {
+    const headers = new Headers()
+    for (const [name, value] of Object.entries(response.headers)) if (name !== "set-cookie") headers.set(name, value)
+    for (const cookie of Cookies.toSetCookieHeaders(response.cookies)) headers.append("set-cookie", cookie)
+    return {
+      status: response.status,
+      statusText: "",
+      url: response.request.url,
+      redirected: false,
+      type: "default",
+      headers,
+      body: bodiless.has(response.status)
+        ? null
+        : isShort(response)
+        ? atOnce(response.arrayBuffer, runtime)
+        : Stream.toReadableStreamRuntime(response.stream, runtime)
+    }
+  })
 
 const SHORT = 1_048_576
 
@@ -215,20 +229,88 @@ const isShort = ({ headers, status }: HttpClientResponse.HttpClientResponse): bo
   Number(headers["content-length"] ?? Number.NaN) <= SHORT
 
 /** A body that is read in one go, when somebody reads it. */
-const atOnce = <E>(bytes: Effect.Effect<ArrayBuffer, E>): ReadableStream<Uint8Array> => {
-  let fiber: Fiber.RuntimeFiber<ArrayBuffer, E> | undefined
+const atOnce = <E>(
+  bytes: Effect.Effect<ArrayBuffer, E>,
+  runtime: Runtime.Runtime<never>
+): ReadableStream<Uint8Array> => {
+  let fiber: Fiber.RuntimeFiber<Exit.Exit<ArrayBuffer, E>> | undefined
+  let over = false
   return new ReadableStream<Uint8Array>({
     pull: (controller) =>
       new Promise((resolve) => {
-        fiber = Effect.runFork(bytes)
-        fiber.addObserver((exit) => {
-          if (Exit.isSuccess(exit)) {
+        fiber = Runtime.runFork(runtime)(Effect.interruptible(Effect.exit(bytes)))
+        fiber.addObserver((ended) => {
+          const exit = Exit.flatten(ended)
+          if (!over && Exit.isSuccess(exit)) {
             controller.enqueue(new Uint8Array(exit.value))
             controller.close()
-          } else if (!Exit.isInterrupted(exit)) controller.error(Cause.squash(exit.cause))
+          } else if (!over && Exit.isFailure(exit)) controller.error(Cause.squash(exit.cause))
           resolve()
         })
       }),
-    cancel: () => fiber?.unsafeInterruptAsFork(FiberId.none)
+    cancel: () => {
+      over = true
+      fiber?.unsafeInterruptAsFork(FiberId.none)
+    }
   }, { highWaterMark: 0 })
+}
+
+/** An answer that is handed on: whoever is interrupted while reading it hangs up. */
+class Answered extends Inspectable.Class implements HttpClientResponse.HttpClientResponse {
+  readonly [HttpClientResponse.TypeId]: HttpClientResponse.TypeId = HttpClientResponse.TypeId
+  readonly [HttpIncomingMessage.TypeId]: HttpIncomingMessage.TypeId = HttpIncomingMessage.TypeId
+  readonly request: HttpClientRequest.HttpClientRequest
+  readonly #answer: HttpClientResponse.HttpClientResponse
+  readonly #hangUp: Effect.Effect<void>
+
+  constructor(request: HttpClientRequest.HttpClientRequest, { hangUp, response }: Exchange.Handed) {
+    super()
+    this.request = request
+    this.#answer = HttpClientResponse.fromWeb(request, response)
+    this.#hangUp = Effect.sync(hangUp)
+  }
+
+  get status() {
+    return this.#answer.status
+  }
+
+  get headers() {
+    return this.#answer.headers
+  }
+
+  get cookies() {
+    return this.#answer.cookies
+  }
+
+  get remoteAddress() {
+    return this.#answer.remoteAddress
+  }
+
+  get formData() {
+    return Effect.onInterrupt(this.#answer.formData, () => this.#hangUp)
+  }
+
+  get text() {
+    return Effect.onInterrupt(this.#answer.text, () => this.#hangUp)
+  }
+
+  get json() {
+    return Effect.onInterrupt(this.#answer.json, () => this.#hangUp)
+  }
+
+  get urlParamsBody() {
+    return Effect.onInterrupt(this.#answer.urlParamsBody, () => this.#hangUp)
+  }
+
+  get arrayBuffer() {
+    return Effect.onInterrupt(this.#answer.arrayBuffer, () => this.#hangUp)
+  }
+
+  get stream() {
+    return this.#answer.stream
+  }
+
+  override toJSON(): unknown {
+    return this.#answer.toJSON()
+  }
 }

@@ -8,11 +8,11 @@
  * thrown, it remembers for a minute what it gave up on, and sends that once, without tiers, if it comes again.
  *
  * It does not recover what breaks inside an event stream, which is handed on at its head, and it sends a request once whose body
- * is a stream.
+ * is given as a stream; a `Request` is cloned for each attempt.
  *
  * @since 0.1.0
  */
-import * as Recovery from "@recourse/core/Recovery"
+import type * as Recovery from "@recourse/core/Recovery"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -39,9 +39,12 @@ export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promi
  * @since 0.1.0
  */
 export interface Options extends Recovery.Options, Exchange.Options {
-  /** What makes the requests; the global `fetch` by default. Its own clocks rule where they are shorter. */
+  /** What makes the requests; the global `fetch` by default. It gives web `Response`s; its own clocks rule where they are shorter. */
   readonly fetch?: Fetch
-  /** How long a request that was given up on is remembered; 60 seconds by default, zero to forget at once. */
+  /**
+   * How long a request that was given up on is remembered, from then on; 60 seconds by default, zero to forget at once. Needed
+   * where an SDK asks again by itself.
+   */
   readonly memory?: Duration.DurationInput
 }
 
@@ -85,18 +88,21 @@ export const effect = (options: Options = {}): Effect.Effect<Fetch> =>
   Effect.map(Effect.runtime(), (runtime) => build(options, runtime))
 
 const build = (options: Options, runtime: Runtime.Runtime<never>): Fetch => {
+  Exchange.check(options)
   const own = options.fetch ?? ((input, init) => fetch(input, init))
   const memory = new Memory(Duration.toMillis(options.memory ?? "60 seconds"))
-  return (input, init) => {
+  return async (input, init) => {
     const url = urlOf(input)
-    const method = (init?.method ?? (input instanceof Request ? input.method : "GET")).toUpperCase()
-    return url === undefined || !Exchange.isRecovered(method, url, options) || isOnce(init?.body)
-      ? own(input, init)
-      : run(
-        runtime,
-        init?.signal ?? (input instanceof Request ? input.signal : undefined),
-        (signal) => recovered({ input, init, method, url, signal, own, options, memory })
-      )
+    const request = input instanceof Request ? input : undefined
+    const method = (init?.method ?? request?.method ?? "GET").toUpperCase()
+    if (url === undefined || !Exchange.isRecovered(method, url, options) || isOnce(init?.body)) return own(input, init)
+    const signal = (init?.signal === undefined ? request?.signal : init.signal) ?? undefined
+    // listened to through one of our own: many calls may share the caller's
+    return run(
+      runtime,
+      signal === undefined ? undefined : AbortSignal.any([signal]),
+      (signal) => recovered({ input, init, method, url, signal, own, options, memory })
+    )
   }
 }
 
@@ -132,11 +138,13 @@ class Threw {
 const send = ({ init, input, own, signal }: Call) => (watch: Liveness.Watch): Effect.Effect<Response, Threw> =>
   Effect.async((resume) => {
     const ours = new AbortController()
+    let over = false
     const failed = (error: unknown): void => {
       watch.end()
       resume(Effect.fail(new Threw(error)))
     }
     watch.begin("headers", (silence) => {
+      over = true
       ours.abort(silence)
       failed(silence)
     })
@@ -146,6 +154,11 @@ const send = ({ init, input, own, signal }: Call) => (watch: Liveness.Watch): Ef
           ...init,
           signal: signal === undefined ? ours.signal : AbortSignal.any([signal, ours.signal])
         })
+        // a fetch that does not mind its signal may answer after all
+        if (over) return void response.body?.cancel().catch(() => undefined)
+        if (response.body !== null && typeof response.body.getReader !== "function") {
+          return failed(new TypeError("fetch: it has to give web Responses, whose body is a ReadableStream"))
+        }
         watch.end()
         resume(Effect.succeed(response))
       } catch (error) {
@@ -154,6 +167,7 @@ const send = ({ init, input, own, signal }: Call) => (watch: Liveness.Watch): Ef
     }
     void request()
     return Effect.sync(() => {
+      over = true
       watch.close()
       ours.abort()
     })
@@ -162,9 +176,23 @@ const send = ({ init, input, own, signal }: Call) => (watch: Liveness.Watch): Ef
 const recovered = (call: Call): Effect.Effect<Response, Threw> =>
   Effect.flatMap(call.memory.recalls(call), (again) => {
     const last = new Exchange.Last<Threw>({ "x-should-retry": "false" })
-    const attempt = Exchange.attempt(send(call), ({ error }) => Either.right(error), call.url, call.options, last)
-    return Effect.catchAll(again ? attempt : Recovery.recover(attempt, call.options), () =>
-      Effect.zipRight(call.memory.keep(call), Effect.suspend(() => last.handBack)))
+    const attempt = Exchange.attempt({
+      send: send(call),
+      sort: ({ error }) => Either.right(error),
+      url: call.url,
+      judges: true,
+      options: call.options,
+      last
+    })
+    return Effect.map(
+      Effect.matchEffect(again ? attempt : Exchange.recovered(attempt, call.options, last), {
+        onFailure: () =>
+          // what comes again unchanged does not begin another minute
+          Effect.zipRight(again ? Effect.void : call.memory.keep(call), Effect.suspend(() => last.handBack)),
+        onSuccess: (answer) => Effect.as(call.memory.forget(call), answer)
+      }),
+      ({ response }) => response
+    )
   })
 
 /** Runs a call as a promise that its caller's signal rejects at once, whatever the call does about it. */
@@ -176,14 +204,16 @@ const run = (
   new Promise((resolve, reject) => {
     const aborted = (): void => reject(signal?.reason)
     if (signal?.aborted === true) return aborted()
-    const fiber = Runtime.runFork(runtime)(call(signal))
+    // an exit, since a fiber that fails with something is logged with all that it holds
+    const fiber = Runtime.runFork(runtime)(Effect.exit(call(signal)))
     const abort = (): void => {
       aborted()
       fiber.unsafeInterruptAsFork(FiberId.none)
     }
     signal?.addEventListener("abort", abort, { once: true })
-    fiber.addObserver((exit) => {
+    fiber.addObserver((ended) => {
       signal?.removeEventListener("abort", abort)
+      const exit = Exit.flatten(ended)
       if (Exit.isSuccess(exit)) resolve(exit.value)
       else {
         const failure = Cause.squash(exit.cause)
@@ -195,7 +225,11 @@ const run = (
 
 // --- what was given up on ----------------------------------------------------------------------------------------------
 
-const credentials = ["authorization", "x-api-key", "api-key", "x-goog-api-key"]
+/** Headers that make one request another: whose it is, and which. */
+const telling = ["authorization", "x-api-key", "api-key", "x-goog-api-key", "idempotency-key"]
+
+/** Whether the SDK says that it asks for the first time; one that obeys `x-should-retry` says so of every call of its caller's. */
+const isFirst = ({ init }: Call): boolean => new Headers(init?.headers).get("x-stainless-retry-count") === "0"
 
 /** Requests that were given up on, as digests: neither a prompt nor a key is kept. */
 class Memory {
@@ -208,12 +242,18 @@ class Memory {
 
   /** Whether this request was given up on lately. */
   recalls(call: Call): Effect.Effect<boolean> {
-    return this.#until.size === 0
+    return this.#until.size === 0 || isFirst(call)
       ? Effect.succeed(false)
       : Effect.zipWith(digest(call), Clock.currentTimeMillis, (key, now) => {
         for (const [known, until] of this.#until) if (until <= now) this.#until.delete(known)
         return key !== undefined && this.#until.has(key)
       })
+  }
+
+  forget(call: Call): Effect.Effect<void> {
+    return this.#until.size === 0 ? Effect.void : Effect.map(digest(call), (key) => {
+      if (key !== undefined) this.#until.delete(key)
+    })
   }
 
   keep(call: Call): Effect.Effect<void> {
@@ -230,22 +270,24 @@ class Memory {
 
 const MEMORY = 1_024
 
-/** A digest of what makes a request the same; nothing for a body that cannot be read twice. */
+/** A digest of what makes a request the same; nothing for a body that cannot be read twice, or does not end. */
 const digest = ({ init, input, method, url }: Call): Effect.Effect<string | undefined> =>
-  Effect.promise(async () => {
-    const request = input instanceof Request ? input : undefined
-    const body = init?.body ?? (request?.body === null ? "" : await request?.clone().arrayBuffer()) ?? ""
-    const bytes = typeof body === "string" ? new TextEncoder().encode(body) : bytesOf(body)
-    if (bytes === undefined) return undefined
-    const headers = new Headers(init?.headers ?? request?.headers)
-    const head = new TextEncoder().encode(
-      JSON.stringify([method, url.href, credentials.map((name) => headers.get(name))])
-    )
-    const whole = new Uint8Array(head.length + bytes.length)
-    whole.set(head)
-    whole.set(bytes, head.length)
-    return String(new Uint32Array(await crypto.subtle.digest("SHA-256", whole)))
-  })
+  Effect.timeoutTo({ duration: "1 second", onSuccess: (key: string | undefined) => key, onTimeout: () => undefined })(
+    Effect.promise(async () => {
+      const request = input instanceof Request ? input : undefined
+      const body = init?.body ?? (request?.body === null ? "" : await request?.clone().arrayBuffer()) ?? ""
+      const bytes = typeof body === "string" ? new TextEncoder().encode(body) : bytesOf(body)
+      if (bytes === undefined) return undefined
+      const headers = new Headers(init?.headers ?? request?.headers)
+      const head = new TextEncoder().encode(
+        JSON.stringify([method, url.href, telling.map((name) => headers.get(name))])
+      )
+      const whole = new Uint8Array(head.length + bytes.length)
+      whole.set(head)
+      whole.set(bytes, head.length)
+      return String(new Uint32Array(await crypto.subtle.digest("SHA-256", whole)))
+    })
+  )
 
 const bytesOf = (body: unknown): Uint8Array | undefined =>
   body instanceof ArrayBuffer

@@ -74,7 +74,9 @@ export const answer = (
 ): Whole => ({
   _tag: "Answer",
   status,
-  headers: options.headers ?? {},
+  headers: Object.fromEntries(
+    Object.entries(options.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])
+  ),
   body: options.body === undefined
     ? ""
     : typeof options.body === "string" || options.body instanceof Uint8Array
@@ -126,7 +128,8 @@ export const notUtf8: Step = { _tag: "Good", text: "Here is the answer.", flaw: 
 export const brokenGzip: Step = { _tag: "Good", text: "Here is the answer.", flaw: "brokenGzip" }
 
 /**
- * An answer whose body is cut: `keep`, half by default, of its bytes, and then the connection is closed.
+ * An answer whose body is cut: `keep`, half by default, of its bytes, and then the connection is closed. Of an answer without a
+ * body, at least a byte is announced.
  *
  * @category constructors
  * @since 0.1.0
@@ -217,9 +220,25 @@ export class ScriptedProvider extends Context.Tag("@recourse/testing/ScriptedPro
   readonly requests: Effect.Effect<ReadonlyArray<Request>>
   /** Closes the port and every connection: whoever connects now is refused. */
   readonly down: Effect.Effect<void>
-  /** Listens again, on the same port. */
+  /** Listens again, on the same port; a defect if somebody has taken it meanwhile. */
   readonly up: Effect.Effect<void>
 }>() {}
+
+/**
+ * The provider of a program without Effect; what it does is what the service does.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Started {
+  readonly url: string
+  readonly play: (...steps: ReadonlyArray<Step>) => void
+  readonly requests: () => ReadonlyArray<Request>
+  readonly down: () => Promise<void>
+  readonly up: () => Promise<void>
+  /** Closes the port and every connection, for good. */
+  readonly close: () => Promise<void>
+}
 
 /**
  * The certificate that `https` and `h2` show, for `localhost` and `127.0.0.1`. It protects nothing: its key is public.
@@ -320,9 +339,13 @@ class Server {
     this.#parser = protocol === "h2"
       ? Http2.createSecureServer({ key, cert: certificate }, handler)
       : Http.createServer({ keepAliveTimeout: 60_000 }, handler)
-    const accept = (socket: Net.Socket): void => {
+    // a connection that is still shaking hands is one to close
+    const track = (socket: Net.Socket): void => {
       this.#sockets.add(socket)
       socket.on("close", () => this.#sockets.delete(socket))
+    }
+    const accept = (socket: Net.Socket): void => {
+      track(socket)
       // a client that hangs up is what the scripts are about
       socket.on("error", () => undefined)
       if (this.#script[0]?._tag === "Unread") {
@@ -334,7 +357,7 @@ class Server {
     this.#listener = protocol === "http"
       ? new Http.Server().removeAllListeners("connection").on("connection", accept)
       : protocol === "https"
-      ? Tls.createServer({ key, cert: certificate }, accept)
+      ? Tls.createServer({ key, cert: certificate }, accept).on("connection", track)
       : this.#parser.on("connection", accept)
   }
 
@@ -348,7 +371,11 @@ class Server {
   }
 
   readonly up: Effect.Effect<void> = Effect.async((resume) => {
+    if (this.#listener.listening) return resume(Effect.void)
+    const taken = (error: Error): void => resume(Effect.die(error))
+    this.#listener.once("error", taken)
     this.#listener.listen(this.#port, "127.0.0.1", () => {
+      this.#listener.off("error", taken)
       const address = this.#listener.address()
       if (typeof address === "object" && address !== null) this.#port = address.port
       resume(Effect.void)
@@ -394,7 +421,11 @@ class Server {
       }
       case "Partly": {
         const { headers, pieces, status } = render(step.of, request)
-        this.#head(response, status, headers)
+        this.#head(
+          response,
+          status,
+          headers["content-length"] === "0" ? { ...headers, "content-length": "1" } : headers
+        )
         const sent = share(pieces, step.keep)
         write(response, sent)
         if (step.after === "fin") this.#close(response)
@@ -487,3 +518,35 @@ export const make = (
  * @since 0.1.0
  */
 export const layer = (options?: Options): Layer.Layer<ScriptedProvider> => Layer.scoped(ScriptedProvider, make(options))
+
+/**
+ * A provider for tests without Effect, until it is closed.
+ *
+ * @example
+ * ```ts
+ * import * as ScriptedProvider from "@recourse/testing/ScriptedProvider"
+ *
+ * const provider = await ScriptedProvider.start()
+ * provider.play(ScriptedProvider.reset, ScriptedProvider.good("Hello"))
+ * // … calls to `${provider.url}/v1`
+ * provider.requests().length // 2, if they recover
+ * await provider.close()
+ *
+ * export {}
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const start = async ({ protocol = "http" }: Options = {}): Promise<Started> => {
+  const server = new Server(protocol)
+  await Effect.runPromise(server.up)
+  return {
+    url: server.url,
+    play: (...steps) => server.play(steps),
+    requests: () => [...server.requests],
+    up: () => Effect.runPromise(server.up),
+    down: () => Effect.runPromise(server.down),
+    close: () => Effect.runPromise(server.down)
+  }
+}

@@ -1,9 +1,13 @@
 import * as Diagnosis from "@recourse/core/Diagnosis"
-import type * as Fault from "@recourse/core/Fault"
+import * as Fault from "@recourse/core/Fault"
+import * as Recovery from "@recourse/core/Recovery"
 import * as Clock from "effect/Clock"
-import type * as Duration from "effect/Duration"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import * as Liveness from "../Liveness.ts"
 
 /** What both doors are told. */
@@ -19,8 +23,55 @@ export interface Options {
   }
   /** Codes of a private gateway and what they mean. */
   readonly codes?: Diagnosis.Options["codes"]
+  /** Told of every event of a call as it happens, beside the listener of an Effect program; see `Recovery.Event`. */
+  readonly listener?: (event: Recovery.Event) => void
   /** Which requests are recovered; by default those that ask a model for something, by method and path, on any host. */
   readonly recovers?: (request: { readonly method: string; readonly url: URL }) => boolean
+}
+
+/**
+ * An option that cannot be.
+ */
+export class OptionInvalid
+  extends Data.TaggedError("OptionInvalid")<{ readonly field: string; readonly mend: string }>
+{
+  override get message(): string {
+    return `${this.field}: ${this.mend}`
+  }
+}
+
+const kinds = new Set<unknown>([
+  ...Object.keys(Fault.plain),
+  "RateLimited",
+  "RateLimited:rate",
+  "RateLimited:allowance"
+])
+
+/** Throws for an option that cannot be: it is a mistake in a program, and is met before the first call. */
+export const check = (options: Options & Recovery.Options & { readonly memory?: unknown }): void => {
+  const { body, codes = {}, liveness, memory, policy } = options
+  const durations = {
+    "liveness.headers": liveness?.headers,
+    "liveness.chunk": liveness?.chunk,
+    "body.within": body?.within,
+    memory
+  }
+  for (const [field, value] of Object.entries(durations)) {
+    if (value !== undefined && Option.isNone(Duration.decodeUnknown(value))) {
+      throw new OptionInvalid({ field, mend: "a duration, such as \"30 seconds\", or milliseconds" })
+    }
+  }
+  if (body?.bytes !== undefined && !(body.bytes >= 0)) {
+    throw new OptionInvalid({ field: "body.bytes", mend: "a number of bytes, 0 at least" })
+  }
+  for (const [code, meaning] of Object.entries(codes)) {
+    if (!kinds.has(meaning)) {
+      throw new OptionInvalid({ field: `codes.${code}`, mend: `a kind of fault: ${[...kinds].join(", ")}` })
+    }
+  }
+  if (policy !== undefined && (typeof policy !== "object" || !("tiers" in policy) || !("tierOf" in policy))) {
+    throw new OptionInvalid({ field: "policy", mend: "a policy, such as RetryPolicy.brisk" })
+  }
 }
 
 const inference =
@@ -30,11 +81,17 @@ const inference =
 export const isRecovered = (method: string, url: URL, { recovers }: Options): boolean =>
   recovers === undefined ? method === "POST" && inference.test(url.pathname) : recovers({ method, url })
 
+/** An answer that is handed on, and what hangs up on the rest of it. */
+export interface Handed {
+  readonly response: Response
+  readonly hangUp: () => void
+}
+
 /** The last attempt of a call that failed: what its caller gets as it came, if there is no other attempt. */
 export class Last<E> {
   readonly #added: Readonly<Record<string, string>>
   #answer: Answer | undefined
-  #handBack: Effect.Effect<Response, E> = Effect.dieMessage("no attempt was made")
+  #handBack: Effect.Effect<Handed, E> = Effect.dieMessage("no attempt was made")
 
   /** `added` are headers of ours for an answer that is handed back. */
   constructor(added: Readonly<Record<string, string>> = {}) {
@@ -42,13 +99,13 @@ export class Last<E> {
   }
 
   /** The provider's own answer, or the transport's own error. */
-  get handBack(): Effect.Effect<Response, E> {
+  get handBack(): Effect.Effect<Handed, E> {
     return this.#handBack
   }
 
   answered(answer: Answer): void {
     this.#answer = answer
-    this.#handBack = Effect.sync(() => answer.whole(this.#added))
+    this.#handBack = Effect.sync(() => answer.handed(this.#added))
   }
 
   threw(error: E): void {
@@ -67,6 +124,8 @@ export interface Head {
   readonly status: number
   readonly statusText: string
   readonly url: string
+  readonly redirected: boolean
+  readonly type: ResponseType
   readonly headers: Headers
   readonly body: ReadableStream<Uint8Array> | null
 }
@@ -177,9 +236,14 @@ export class Answer {
     this.#reader?.cancel(reason).catch(() => undefined)
   }
 
+  /** The provider's own answer, to be read by whoever asked. */
+  handed(added?: Readonly<Record<string, string>>): Handed {
+    return { response: this.whole(added), hangUp: () => this.discard() }
+  }
+
   /** The provider's own answer, with its whole body, and headers of ours added. */
   whole(added: Readonly<Record<string, string>> = {}): Response {
-    const { headers, status, statusText, url } = this.head
+    const { headers } = this.head
     const own = new Headers(headers)
     for (const [name, value] of Object.entries(added)) own.set(name, value)
     const body = this.#reader === undefined
@@ -187,8 +251,7 @@ export class Answer {
       : this.#over && this.#error === undefined
       ? this.bytes
       : this.#rest()
-    // where the answer came from is no option of the constructor
-    return Object.defineProperty(new Response(body, { status, statusText, headers: own }), "url", { value: url })
+    return responseOf(this.head, own, body)
   }
 
   #rest(): ReadableStream<Uint8Array> {
@@ -220,6 +283,20 @@ export class Answer {
   }
 }
 
+/** A `Response` that says of itself what its constructor cannot be told: where it came from, and a status of any kind. */
+const responseOf = (head: Head, headers: Headers, body: BodyInit | null): Response => {
+  const { redirected, status, statusText, type, url } = head
+  const usual = status >= 200 && status <= 599
+  const response = new Response(body, { status: usual ? status : 200, statusText, headers })
+  Object.defineProperties(response, {
+    url: { value: url },
+    redirected: { value: redirected },
+    type: { value: type },
+    ...(usual ? {} : { status: { value: status }, ok: { value: false } })
+  })
+  return response
+}
+
 const streamed = /event-?stream|ndjson|jsonl|stream\+json/i
 
 /** Whether an answer comes piece by piece, and is worth handing on before it is whole. */
@@ -228,22 +305,30 @@ const isStream = ({ headers }: Head, url: URL): boolean =>
 
 const MIB = 1_048_576
 
+/** What an attempt is made of. */
+interface Attempt<E, F, R> {
+  readonly send: (watch: Liveness.Watch) => Effect.Effect<Head, E, R>
+  /** Puts what the transport threw to the right, to be read, and leaves every other error as it is. */
+  readonly sort: (error: E) => Either.Either<unknown, F>
+  readonly url: URL
+  /** Whether an answer is looked into that is no failure by its status. */
+  readonly judges: boolean
+  readonly options: Options
+  /** Where the answer of an attempt that failed is kept, if somebody may want it. */
+  readonly last: Last<E> | undefined
+}
+
 /**
  * One attempt: sends, reads as much as a verdict needs, and fails with the fault if there is one. An event stream is handed on at
- * its head, any other answer when it is whole. How it ended is put into `last`. `sort` puts what the transport threw to the right,
- * to be read, and leaves every other error as it is.
+ * its head, any other answer when it is whole. How it ended is put into `last`.
  */
 export const attempt = <E, F, R>(
-  send: (watch: Liveness.Watch) => Effect.Effect<Head, E, R>,
-  sort: (error: E) => Either.Either<unknown, F>,
-  url: URL,
-  { body, codes, liveness }: Options,
-  last: Last<E>
-): Effect.Effect<Response, F | Fault.Fault, R> => {
+  { judges, last, options: { body, codes, liveness }, send, sort, url }: Attempt<E, F, R>
+): Effect.Effect<Handed, F | Fault.Fault, R> => {
   const most = body?.bytes ?? MIB
   const told = codes === undefined ? {} : { codes }
   const threw = (error: E): Effect.Effect<never, F | Fault.Fault> => {
-    last.threw(error)
+    last?.threw(error)
     return Either.match(sort(error), {
       onLeft: (other) => Effect.fail(other),
       onRight: (cause) =>
@@ -254,41 +339,56 @@ export const attempt = <E, F, R>(
     })
   }
   const judged = (answer: Answer, fault: (options: Diagnosis.Options) => Fault.Fault | undefined) =>
-    Effect.flatMap(Clock.currentTimeMillis, (received): Effect.Effect<Response, Fault.Fault> => {
+    Effect.flatMap(Clock.currentTimeMillis, (received): Effect.Effect<Handed, Fault.Fault> => {
       const found = fault({ received, ...told })
-      if (found === undefined) return Effect.sync(() => answer.whole())
-      last.answered(answer)
+      if (found === undefined) return Effect.sync(() => answer.handed())
+      if (last === undefined) answer.discard()
+      else last.answered(answer)
       return Effect.fail(found)
     })
-  const good = (answer: Answer): Effect.Effect<Response, Fault.Fault> =>
+  const good = (answer: Answer): Effect.Effect<Handed, Fault.Fault> =>
     Effect.matchEffect(answer.read(most), {
       onSuccess: (read) =>
-        read === "more" ? Effect.sync(() => answer.whole()) : judged(answer, (told) => inSuccess(answer, told)),
+        read === "more" ? Effect.sync(() => answer.handed()) : judged(answer, (told) => inSuccess(answer, told)),
       onFailure: (error) => judged(answer, (told) => Diagnosis.fromUnknown(error, told))
     })
-  const bad = (answer: Answer): Effect.Effect<Response, Fault.Fault> =>
+  const bad = (answer: Answer): Effect.Effect<Handed, Fault.Fault> =>
     Effect.zipRight(
       // the status has spoken: a body that breaks, or is slow or endless, takes nothing of that away
       Effect.raceFirst(Effect.exit(answer.read(most)), Effect.sleep(body?.within ?? "10 seconds")),
       judged(answer, (told) => Diagnosis.fromResponse(read(answer, new TextDecoder().decode(answer.bytes)), told))
     )
-  return Effect.flatMap(Liveness.watch(liveness), (watch) => {
-    last.discard()
-    return Effect.matchEffect(send(watch), {
-      onFailure: (error) => {
-        watch.close()
-        return threw(error)
-      },
-      onSuccess: (head) => {
-        const answer = new Answer(head, watch)
-        const ok = head.status >= 200 && head.status < 300
-        return ok && isStream(head, url)
-          ? Effect.sync(() => answer.whole())
-          : Effect.onInterrupt(ok ? good(answer) : bad(answer), () => Effect.sync(() => answer.discard()))
+  return Effect.flatMap(Liveness.watch(liveness), (watch) =>
+    Effect.matchEffect(
+      Effect.onExit(send(watch), (exit) => Exit.isFailure(exit) ? Effect.sync(() => watch.close()) : Effect.void),
+      {
+        onFailure: threw,
+        onSuccess: (head) => {
+          const answer = new Answer(head, watch)
+          const ok = head.status >= 200 && head.status < 300
+          return (judges ? ok && isStream(head, url) : head.status < 400)
+            ? Effect.sync(() => answer.handed())
+            : Effect.onInterrupt(ok ? good(answer) : bad(answer), () => Effect.sync(() => answer.discard()))
+        }
       }
+    ))
+}
+
+/** Recovers an attempt, and hangs up on what is left of one as soon as there will be another. */
+export const recovered = <A, E, R>(
+  self: Effect.Effect<A, E, R>,
+  options: Recovery.Options & Options,
+  last: Last<never> | Last<unknown> | undefined
+): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Recovery.Listener, (outer) => {
+    const { listener } = options
+    if (last === undefined && listener === undefined) return Recovery.recover(self, options)
+    return Recovery.withListener(Recovery.recover(self, options), (event) => {
+      if (event._tag === "Retrying") last?.discard()
+      listener?.(event)
+      return outer === undefined ? Effect.void : outer(event)
     })
   })
-}
 
 const read = ({ head: { headers, status } }: Answer, body: string) => ({ status, headers, body })
 
