@@ -292,6 +292,51 @@ const mutants = [
     clients
   ],
   ["errors of one's own are read as faults", client, ": Either.left(error)", ": Either.right(error)", clients],
+  [
+    "what comes again begins another minute",
+    fetching,
+    "again ? Effect.void : call.memory.keep(call)",
+    "call.memory.keep(call)",
+    fetches
+  ],
+  ["a success is not remembered", fetching, "this.#until.delete(key)\n    })", "this.#until.has(key)\n    })", fetches],
+  [
+    "the rest of a failure is kept",
+    exchange,
+    "if (last === undefined) answer.discard()\n",
+    "if (last === undefined) void most\n",
+    clients
+  ],
+  [
+    "a failure is kept while its retry is waited for",
+    exchange,
+    "if (event._tag === \"Retrying\") last?.discard()",
+    "",
+    clients
+  ],
+  ["a file is no answer", exchange, "head.status < 400)", "head.status < 200)", clients],
+  [
+    "errors are logged with all that they hold",
+    client,
+    "Effect.interruptible(Effect.exit(effect))",
+    "Effect.interruptible(Effect.map(effect, Exit.succeed))",
+    clients
+  ],
+  [
+    "a silent request is never let go of",
+    client,
+    "Effect.forkDaemon(Effect.interruptible(Effect.exit(effect)))",
+    "Effect.forkDaemon(Effect.exit(effect))",
+    clients
+  ],
+  [
+    "whoever stops reading does not hang up",
+    client,
+    "get text() {\n    return Effect.onInterrupt(this.#answer.text, () => this.#hangUp)",
+    "get text() {\n    return this.#answer.text",
+    clients
+  ],
+  ["a watch that sleeps its bound", liveness, "const NAP = 1_000", "const NAP = 1_000_000", lives],
   ["undici's clock runs out first", node, "const MARGIN = 30_000", "const MARGIN = 0", fetches]
 ]
 

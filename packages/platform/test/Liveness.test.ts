@@ -69,6 +69,16 @@ describe("Liveness", () => {
       assert.strictEqual(sleeping, 0)
     }))
 
+  it.effect("naps for a second at most, so that a call that is done keeps no process from ending", () =>
+    Effect.gen(function*() {
+      const watch = yield* Liveness.watch()
+      watch.begin("headers", () => assert.fail("it came"))
+      yield* TestClock.adjust("1 minute")
+      watch.end()
+      yield* TestClock.adjust("1 second")
+      assert.lengthOf(yield* TestClock.sleeps(), 0)
+    }))
+
   it.effect("is three minutes to the headers and ten between chunks, and infinity is no bound", () =>
     Effect.gen(function*() {
       const told: Array<number> = []

@@ -20,9 +20,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
+import { inspect } from "node:util"
 import { quick } from "./quick.ts"
 
 type Answer =
@@ -142,6 +145,111 @@ describe("RecourseClient", () => {
         assert.lengthOf(asked, 2)
       }
     }))
+
+  it.effect("hands on whatever is no inference and no failure, unread", () =>
+    Effect.gen(function*() {
+      for (
+        const [method, status, body] of [
+          ["DELETE", 204, null],
+          ["GET", 200, "a picture"],
+          ["HEAD", 200, null],
+          ["GET", 304, null],
+          ["GET", 302, ""],
+          ["POST", 200, "<html>"]
+        ] as const
+      ) {
+        const client = HttpClient.make((request) =>
+          Effect.succeed(HttpClientResponse.fromWeb(request, new Response(body, { status })))
+        )
+        const request = HttpClientRequest.make(method)("https://api.example.com/v1/files")
+        assert.strictEqual((yield* RecourseClient.recover(client).execute(request)).status, status)
+      }
+    }))
+
+  /** A client whose answers drip, and how many of them were hung up on. */
+  const dripping = (status: number, headers: Record<string, string> = {}) => {
+    const seen = { hungUp: 0 }
+    const client = HttpClient.make((request) =>
+      Effect.sync(() => {
+        const body = new ReadableStream<Uint8Array>({
+          start: (controller) => controller.enqueue(new TextEncoder().encode("{")),
+          cancel: () => {
+            seen.hungUp++
+          }
+        })
+        return HttpClientResponse.fromWeb(request, new Response(body, { status, headers }))
+      })
+    )
+    return { client, seen }
+  }
+  const turn = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 20)))
+
+  it.effect("hangs up on a failure that nobody can read any more: given back, or followed by another attempt", () =>
+    Effect.gen(function*() {
+      const options = { policy: quick, body: { within: "1 second" } } as const
+      const rejected = dripping(400)
+      yield* passing(RecourseClient.recover(rejected.client, options).execute(post), 9)
+      assert.strictEqual(rejected.seen.hungUp, 1)
+      const unavailable = dripping(503, { "retry-after": "30" })
+      const fiber = yield* Effect.fork(RecourseClient.transparent(unavailable.client, options).execute(post))
+      yield* turn
+      yield* TestClock.adjust("2 seconds")
+      yield* turn
+      assert.strictEqual(unavailable.seen.hungUp, 1)
+      yield* Fiber.interrupt(fiber)
+    }))
+
+  it.effect("hangs up when whoever reads an answer is interrupted", () =>
+    Effect.gen(function*() {
+      const { client, seen } = dripping(200, { "content-type": "text/event-stream" })
+      const response = yield* RecourseClient.recover(client).execute(post)
+      const fiber = yield* Effect.fork(response.text)
+      yield* turn
+      yield* Fiber.interrupt(fiber)
+      yield* turn
+      assert.strictEqual(seen.hungUp, 1)
+    }))
+
+  it.effect("hangs up on silence where interruption is forbidden", () =>
+    Effect.gen(function*() {
+      let open = 0
+      const client = HttpClient.make(() =>
+        Effect.acquireUseRelease(Effect.sync(() => open++), () =>
+          Effect.interruptible(Effect.never), () =>
+          Effect.sync(() => open--))
+      )
+      const options = { policy: quick, liveness: { headers: "1 second" } } as const
+      const call = RecourseClient.recover(client, options).execute(post)
+      const exit = yield* passing(Effect.uninterruptible(call), 9)
+      assert.isTrue(Exit.isFailure(exit))
+      assert.strictEqual(open, 0)
+    }))
+
+  it.effect("logs nothing of an error but what the readout shows", () =>
+    Effect.gen(function*() {
+      const lines: Array<string> = []
+      const request = HttpClientRequest.setUrlParam(post, "key", "sk-0123456789abcdef")
+      yield* passing(
+        RecourseClient.recover(inMemory("reset", "reset", "reset").client, { policy: quick }).execute(request),
+        5
+      ).pipe(
+        Logger.withMinimumLogLevel(LogLevel.All),
+        Effect.provide(
+          Logger.replace(Logger.defaultLogger, Logger.make((line) => lines.push(inspect(line, { depth: 9 }))))
+        )
+      )
+      assert.isAbove(lines.length, 1)
+      for (const line of lines) assert.notInclude(line, "sk-0123456789abcdef")
+    }))
+
+  it("an option that cannot be is told at once, with its mend", () => {
+    const { client } = inMemory()
+    assert.throws(
+      () => RecourseClient.recover(client, { liveness: { headers: JSON.parse("\"soon\"") } }),
+      /^liveness\.headers: a duration/
+    )
+    assert.throws(() => RecourseClient.transparent(client, { body: { bytes: -1 } }), /^body\.bytes: a number/)
+  })
 
   it.effect("interrupted, it asks no more", () =>
     Effect.gen(function*() {

@@ -277,7 +277,33 @@ describe("RecourseFetch, what was given up on", () => {
     assert.strictEqual(await count(provider), 5)
   })
 
-  it.effect("is forgotten after a minute", () =>
+  scripted(
+    "is forgotten with a success, and another idempotency key is another request",
+    [...three, ...three],
+    async (provider, url) => {
+      const fetch = RecourseFetch.make({ policy: quick })
+      const keyed = (key: string) => ask({}, { headers: { "idempotency-key": key } })
+      await fetch(url, keyed("one"))
+      assert.strictEqual((await fetch(url, keyed("two"))).status, 429)
+      assert.strictEqual(await count(provider), 6)
+      assert.strictEqual((await fetch(url, keyed("one"))).status, 200)
+      await Effect.runPromise(provider.play(refusal, refusal))
+      assert.strictEqual((await fetch(url, keyed("one"))).status, 200)
+      assert.strictEqual(await count(provider), 3)
+    }
+  )
+
+  it("a Request whose body does not end is given up on all the same", async () => {
+    const fetch = RecourseFetch.make({
+      policy: quick,
+      fetch: () => Promise.resolve(new Response("{}", { status: 413 }))
+    })
+    const body = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(new Uint8Array(1)) })
+    const init: RequestInit & { readonly duplex: "half" } = { method: "POST", body, duplex: "half" }
+    assert.strictEqual((await fetch(new Request("https://example.com/v1/messages", init))).status, 413)
+  })
+
+  it.effect("is forgotten after a minute, however often it comes again", () =>
     Effect.gen(function*() {
       let requests = 0
       const fetch = yield* RecourseFetch.effect({
@@ -303,7 +329,7 @@ describe("RecourseFetch, what was given up on", () => {
       yield* TestClock.adjust("59 seconds")
       yield* once
       assert.strictEqual(requests, 5)
-      yield* TestClock.adjust("61 seconds")
+      yield* TestClock.adjust("2 seconds")
       yield* once
       assert.strictEqual(requests, 8)
     }))
@@ -369,6 +395,91 @@ describe("RecourseFetch, the caller's signal", () => {
     const text = thrownBy(() => response.text())
     controller.abort()
     assert.strictEqual((await text) instanceof DOMException, true)
+  })
+})
+
+describe("RecourseFetch, what it is told and what it tells", () => {
+  it("an option that cannot be is told at once, with its mend", () => {
+    for (
+      const [options, message] of [
+        ["{\"policy\":\"brisk\"}", /^policy: a policy, such as RetryPolicy.brisk/],
+        ["{\"memory\":\"soon\"}", /^memory: a duration/],
+        ["{\"body\":{\"within\":\"bad\"}}", /^body\.within: a duration/],
+        ["{\"codes\":{\"z\":\"Nope\"}}", /^codes\.z: a kind of fault: Overloaded, /]
+      ] as const
+    ) assert.throws(() => RecourseFetch.make(JSON.parse(options)), message)
+  })
+
+  it("rejects what throws, and never throws itself", async () => {
+    const fetch = RecourseFetch.make({
+      recovers: () => {
+        throw new Error("a bug of the caller's")
+      }
+    })
+    const call = fetch("https://example.com/v1/messages", ask())
+    assert.match(String(await thrownBy(() => call)), /a bug of the caller's/)
+    const foreign = RecourseFetch.make({
+      policy: quick,
+      fetch: () =>
+        Promise.resolve(Object.assign(new Response(), { json: 1 }, JSON.parse("{}"))).then((response) =>
+          Object.defineProperty(response, "body", { value: {} })
+        )
+    })
+    assert.match(String(await thrownBy(() => foreign("https://example.com/v1/messages", ask()))), /web Responses/)
+  })
+
+  scripted("every event, to a listener that is a function", [refusal, Provider.reset], async (_, url) => {
+    const told: Array<string> = []
+    await RecourseFetch.make({ policy: quick, listener: (event) => told.push(event._tag) })(url, ask())
+    assert.deepStrictEqual(told, [
+      "Started",
+      "Failed",
+      "Retrying",
+      "Started",
+      "Failed",
+      "Retrying",
+      "Started",
+      "Recovered"
+    ])
+  })
+
+  it("a code that it is taught", async () => {
+    let requests = 0
+    const fetch = RecourseFetch.make({
+      policy: quick,
+      codes: { MELTED: "Overloaded" },
+      fetch: () => {
+        requests++
+        return Promise.resolve(new Response("{\"error\":{\"code\":\"MELTED\"}}", { status: 400 }))
+      }
+    })
+    await fetch("https://example.com/v1/messages", ask())
+    assert.strictEqual(requests, 3)
+  })
+
+  it("a status of any kind", async () => {
+    for (const status of [999, 199]) {
+      const odd = Object.defineProperty(new Response("odd"), "status", { value: status })
+      const response = await RecourseFetch.make({ fetch: () => Promise.resolve(odd) })(
+        "https://example.com/v1/messages",
+        ask()
+      )
+      assert.deepStrictEqual([response.status, response.ok, await response.text()], [status, false, "odd"])
+    }
+  })
+
+  scripted("no warning of listeners, however many calls share a signal", [], async (_, url) => {
+    const warnings: Array<string> = []
+    const warned = ({ name }: Error): void => {
+      warnings.push(name)
+    }
+    process.on("warning", warned)
+    const { signal } = new AbortController()
+    const fetch = RecourseFetch.make()
+    await Promise.all(Array.from({ length: 20 }, () => fetch(url, ask({}, { signal }))))
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off("warning", warned)
+    assert.deepStrictEqual(warnings, [])
   })
 })
 

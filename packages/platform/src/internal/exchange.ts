@@ -383,11 +383,12 @@ export const recovered = <A, E, R>(
   Effect.flatMap(Recovery.Listener, (outer) => {
     const { listener } = options
     if (last === undefined && listener === undefined) return Recovery.recover(self, options)
-    return Recovery.withListener(Recovery.recover(self, options), (event) => {
-      if (event._tag === "Retrying") last?.discard()
-      listener?.(event)
-      return outer === undefined ? Effect.void : outer(event)
-    })
+    return Recovery.withListener(Recovery.recover(self, options), (event) =>
+      Effect.suspend(() => {
+        if (event._tag === "Retrying") last?.discard()
+        listener?.(event)
+        return outer === undefined ? Effect.void : outer(event)
+      }))
   })
 
 const read = ({ head: { headers, status } }: Answer, body: string) => ({ status, headers, body })
