@@ -214,9 +214,7 @@ describe("RecourseClient", () => {
     Effect.gen(function*() {
       let open = 0
       const client = HttpClient.make(() =>
-        Effect.acquireUseRelease(Effect.sync(() => open++), () =>
-          Effect.interruptible(Effect.never), () =>
-          Effect.sync(() => open--))
+        Effect.acquireUseRelease(Effect.sync(() => open++), () => Effect.never, () => Effect.sync(() => open--))
       )
       const options = { policy: quick, liveness: { headers: "1 second" } } as const
       const call = RecourseClient.recover(client, options).execute(post)
