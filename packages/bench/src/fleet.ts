@@ -4,6 +4,7 @@ import type * as Fault from "@recourse/core/Fault"
 import * as Hold from "@recourse/core/Hold"
 import * as Recovery from "@recourse/core/Recovery"
 import * as RetryPolicy from "@recourse/core/RetryPolicy"
+import * as Pacer from "@recourse/platform/Pacer"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -52,13 +53,14 @@ const limited = () => {
 
 const target = { account: Redacted.make("a fleet"), model: "a-model" }
 
-const run = (policy: RetryPolicy.RetryPolicy, gate: "open" | "wait"): Effect.Effect<Outcome> =>
+const run = (policy: RetryPolicy.RetryPolicy, gate: "open" | "wait", paced = false): Effect.Effect<Outcome> =>
   Effect.gen(function*() {
+    const pacer = yield* Pacer.Pacer
     const server = limited()
     let lost = 0
     let last = 0
     yield* Hold.account(target.account)
-    const call = server.ask.pipe(
+    const call = (paced ? pacer.paced(server.ask, target) : server.ask).pipe(
       Recovery.recover({ target, gate, policy }),
       Effect.matchEffect({
         onFailure: () => Effect.sync(() => void lost++),
@@ -79,6 +81,7 @@ const run = (policy: RetryPolicy.RetryPolicy, gate: "open" | "wait"): Effect.Eff
     return { lost, refusals: server.refused(), makespan: last }
   }).pipe(
     Effect.provide(Hold.layerMemory),
+    Effect.provide(Pacer.layer({ requestsPerMinute: BUCKET })),
     Effect.withRandom(Random.make("a fleet")),
     Effect.provide(TestContext.TestContext)
   )
@@ -93,12 +96,12 @@ const policies = {
 console.log("| policy | gate | calls lost of 1,000 | refusals per success | makespan over the optimum |")
 console.log("| --- | --- | --- | --- | --- |")
 for (const [name, policy] of Object.entries(policies)) {
-  for (const gate of ["open", "wait"] as const) {
+  for (const [gate, paced] of [["open", false], ["wait", false], ["wait", true]] as const) {
     const patient = { ...policy, within: Option.some(Duration.hours(1)) }
-    const { lost, makespan, refusals } = await Effect.runPromise(run(patient, gate))
+    const { lost, makespan, refusals } = await Effect.runPromise(run(patient, gate, paced))
     const succeeded = FIBERS * CALLS - lost
     console.log(
-      `| ${name} | ${gate} | ${lost} | ${(refusals / succeeded).toFixed(2)} | ${
+      `| ${name} | ${gate}${paced ? ", paced" : ""} | ${lost} | ${(refusals / succeeded).toFixed(2)} | ${
         lost === 0 ? (makespan / OPTIMUM).toFixed(2) : "–"
       } |`
     )

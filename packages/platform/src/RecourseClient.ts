@@ -89,7 +89,9 @@ export const recover: {
       const judges = Exchange.isRecovered(request.method, url, options)
       const attempt = Exchange.attempt({ send: send(effect), sort: sort<E>, url, judges, options, last: undefined })
       return Effect.map(
-        judges && isReplayable(request) ? Exchange.recovered(attempt, options, undefined) : attempt,
+        judges
+          ? Exchange.recovered(attempt, options, { asked: () => askedOf(request, url), once: !isReplayable(request) })
+          : attempt,
         (handed) => new Answered(request, handed)
       )
     })
@@ -140,9 +142,9 @@ export const transparent: {
         const attempt = Exchange.attempt({ send: send(effect), sort: sort<E>, url, judges: true, options, last })
         return Effect.map(
           Effect.catchAll(
-            Exchange.recovered(attempt, options, last),
+            Exchange.recovered(attempt, options, { asked: () => askedOf(request, url), last }),
             (error) =>
-              Fault.isFault(error) ? Effect.mapError(last.handBack, asRequestError(request)) : Effect.fail(error)
+              Fault.isFault(error) ? Effect.mapError(last.handBack(error), asRequestError(request)) : Effect.fail(error)
           ),
           (handed) => new Answered(request, handed)
         )
@@ -169,6 +171,13 @@ const asRequestError = (request: HttpClientRequest.HttpClientRequest) => <E>(err
   error instanceof Liveness.Silence
     ? new HttpClientError.RequestError({ request, reason: "Transport", cause: error })
     : error
+
+const askedOf = ({ body, headers, method }: HttpClientRequest.HttpClientRequest, url: URL): Exchange.Asked => ({
+  method,
+  url,
+  headers: new Headers(headers),
+  body: body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : undefined
+})
 
 /** Whether the body of a request can be sent more than once. */
 const isReplayable = ({ body }: HttpClientRequest.HttpClientRequest): boolean =>

@@ -66,7 +66,7 @@ export interface Options extends Recovery.Options, Exchange.Options {
 export const make = (options: Options = {}): Fetch => build(options, Runtime.defaultRuntime)
 
 /**
- * A `fetch` that takes its listener, its budget and its clock from where it is made.
+ * A `fetch` that takes its listener, its budget, its hold and its clock from where it is made.
  *
  * @example
  * ```ts
@@ -178,17 +178,22 @@ const recovered = (call: Call): Effect.Effect<Response, Threw> =>
     const last = new Exchange.Last<Threw>({ "x-should-retry": "false" })
     const attempt = Exchange.attempt({
       send: send(call),
-      sort: ({ error }) => Either.right(error),
+      sort: ({ error }): Either.Either<unknown> => Either.right(error),
       url: call.url,
       judges: true,
       options: call.options,
       last
     })
+    const asked = (): Exchange.Asked => {
+      const { init, input, method, url } = call
+      const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
+      return { method, url, headers, body: typeof init?.body === "string" ? init.body : undefined }
+    }
     return Effect.map(
-      Effect.matchEffect(again ? attempt : Exchange.recovered(attempt, call.options, last), {
-        onFailure: () =>
+      Effect.matchEffect(Exchange.recovered(attempt, call.options, { asked, last, once: again }), {
+        onFailure: (fault) =>
           // what comes again unchanged does not begin another minute
-          Effect.zipRight(again ? Effect.void : call.memory.keep(call), Effect.suspend(() => last.handBack)),
+          Effect.zipRight(again ? Effect.void : call.memory.keep(call), Effect.suspend(() => last.handBack(fault))),
         onSuccess: (answer) => Effect.as(call.memory.forget(call), answer)
       }),
       ({ response }) => response

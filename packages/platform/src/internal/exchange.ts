@@ -1,13 +1,19 @@
+import * as Attempt from "@recourse/core/Attempt"
 import * as Diagnosis from "@recourse/core/Diagnosis"
 import * as Fault from "@recourse/core/Fault"
+import * as Hold from "@recourse/core/Hold"
 import * as Recovery from "@recourse/core/Recovery"
+import * as RetryPolicy from "@recourse/core/RetryPolicy"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import * as Record from "effect/Record"
+import * as Redacted from "effect/Redacted"
 import * as Liveness from "../Liveness.ts"
 
 /** What both doors are told. */
@@ -23,6 +29,13 @@ export interface Options {
   }
   /** Codes of a private gateway and what they mean. */
   readonly codes?: Diagnosis.Options["codes"]
+  /**
+   * Whom a request asks, for the hold where there is one; by default the host and its credential, and the model that its body or its
+   * path names. Nothing takes the request out of the hold.
+   */
+  readonly target?: (request: Asked) => Hold.Target | undefined
+  /** What a refusal that the hold knows does to a call that would wait it out: `open`, the default, or `wait`. */
+  readonly gate?: Hold.Call["gate"]
   /** Told of every event of a call as it happens, beside the listener of an Effect program; see `Recovery.Event`. */
   readonly listener?: (event: Recovery.Event) => void
   /** Which requests are recovered; by default those that ask a model for something, by method and path, on any host. */
@@ -77,6 +90,31 @@ export const check = (options: Options & Recovery.Options & { readonly memory?: 
 const inference =
   /(?:\/(?:chat\/completions|completions|messages|responses|chat|embed|embeddings|rerank|moderations|api\/generate|converse|converse-stream|invoke|invoke-with-response-stream)|:(?:generateContent|streamGenerateContent|embedContent|batchEmbedContents|countTokens|predict|rawPredict|streamRawPredict))$/
 
+/** A request as it is looked at, to tell whom it asks. */
+export interface Asked {
+  readonly method: string
+  readonly url: URL
+  readonly headers: Headers
+  /** Its text, where it is a text. */
+  readonly body: string | undefined
+}
+
+const credentials = ["authorization", "x-api-key", "api-key", "x-goog-api-key"]
+
+/** How far into a body its model is looked for; it stands near the front. */
+const SCAN = 65_536
+
+const modelOf = ({ body, url }: Asked): string =>
+  /\/(?:models?|deployments|engines)\/([^/:?]{1,200})/.exec(url.pathname)?.[1] ??
+    /"model"\s{0,8}:\s{0,8}"([^"\\]{1,200})"/.exec(body?.slice(0, SCAN) ?? "")?.[1] ?? "any"
+
+/** The host and its credential are the account, so that the same key at two hosts is two accounts. */
+const targetOf = (asked: Asked): Hold.Target => {
+  const credential = credentials.map((name) => asked.headers.get(name)).find((value) => value !== null) ??
+    asked.url.searchParams.get("key") ?? ""
+  return { account: Redacted.make(`${asked.url.host}\n${credential}`), model: modelOf(asked) }
+}
+
 /** Whether a request is one to recover. */
 export const isRecovered = (method: string, url: URL, { recovers }: Options): boolean =>
   recovers === undefined ? method === "POST" && inference.test(url.pathname) : recovers({ method, url })
@@ -91,16 +129,16 @@ export interface Handed {
 export class Last<E> {
   readonly #added: Readonly<Record<string, string>>
   #answer: Answer | undefined
-  #handBack: Effect.Effect<Handed, E> = Effect.dieMessage("no attempt was made")
+  #handBack: Effect.Effect<Handed, E> | undefined
 
   /** `added` are headers of ours for an answer that is handed back. */
   constructor(added: Readonly<Record<string, string>> = {}) {
     this.#added = added
   }
 
-  /** The provider's own answer, or the transport's own error. */
-  get handBack(): Effect.Effect<Handed, E> {
-    return this.#handBack
+  /** The provider's own answer, or the transport's own error; what says that nothing was sent, if a hold answered. */
+  handBack(fault: Fault.Fault): Effect.Effect<Handed, E> {
+    return this.#handBack ?? Effect.map(Clock.currentTimeMillis, (now) => unsent(fault, now, this.#added))
   }
 
   answered(answer: Answer): void {
@@ -116,7 +154,28 @@ export class Last<E> {
   discard(): void {
     this.#answer?.discard()
     this.#answer = undefined
+    this.#handBack = undefined
   }
+}
+
+/** The answer of a hold: a 429 that nobody sent, with a true `retry-after`. */
+const unsent = (fault: Fault.Fault, now: number, added: Readonly<Record<string, string>>): Handed => {
+  const until = fault.resetsAt?.at.epochMillis ?? now
+  const message = `Nothing was sent: this model or account is refused until ${
+    new Date(until).toISOString()
+  }. ${fault.message}`
+  const response = new Response(
+    JSON.stringify({ error: { type: "rate_limit_error", code: "recourse_held", message } }),
+    {
+      status: 429,
+      headers: {
+        "content-type": "application/json",
+        "retry-after": String(Math.max(0, Math.ceil((until - now) / 1_000))),
+        ...added
+      }
+    }
+  )
+  return { response, hangUp: () => undefined }
 }
 
 /** An answer at its head, whoever asked for it; every `Response` is one. */
@@ -306,7 +365,7 @@ const isStream = ({ headers }: Head, url: URL): boolean =>
 const MIB = 1_048_576
 
 /** What an attempt is made of. */
-interface Attempt<E, F, R> {
+interface Parts<E, F, R> {
   readonly send: (watch: Liveness.Watch) => Effect.Effect<Head, E, R>
   /** Puts what the transport threw to the right, to be read, and leaves every other error as it is. */
   readonly sort: (error: E) => Either.Either<unknown, F>
@@ -323,7 +382,7 @@ interface Attempt<E, F, R> {
  * its head, any other answer when it is whole. How it ended is put into `last`.
  */
 export const attempt = <E, F, R>(
-  { judges, last, options: { body, codes, liveness }, send, sort, url }: Attempt<E, F, R>
+  { judges, last, options: { body, codes, liveness }, send, sort, url }: Parts<E, F, R>
 ): Effect.Effect<Handed, F | Fault.Fault, R> => {
   const most = body?.bytes ?? MIB
   const told = codes === undefined ? {} : { codes }
@@ -366,29 +425,56 @@ export const attempt = <E, F, R>(
         onSuccess: (head) => {
           const answer = new Answer(head, watch)
           const ok = head.status >= 200 && head.status < 300
-          return (judges ? ok && isStream(head, url) : head.status < 400)
+          const read = (judges ? ok && isStream(head, url) : head.status < 400)
             ? Effect.sync(() => answer.handed())
             : Effect.onInterrupt(ok ? good(answer) : bad(answer), () => Effect.sync(() => answer.discard()))
+          return ok ? Effect.zipRight(Effect.flatMap(Attempt.Attempt, ({ admitted }) => admitted), read) : read
         }
       }
     ))
 }
 
-/** Recovers an attempt, and hangs up on what is left of one as soon as there will be another. */
+/** A policy by which an attempt is made once, and what it is worth is read all the same. */
+const single = (policy: RetryPolicy.RetryPolicy): RetryPolicy.RetryPolicy => ({
+  ...policy,
+  tiers: Record.map(policy.tiers, (tier) => ({ ...tier, attempts: 1 }))
+})
+
+/**
+ * Recovers an attempt beneath the hold, where there is one, and hangs up on what is left of an attempt as soon as there will be
+ * another.
+ */
 export const recovered = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   options: Recovery.Options & Options,
-  last: Last<never> | Last<unknown> | undefined
-): Effect.Effect<A, E, R> =>
-  Effect.flatMap(Recovery.Listener, (outer) => {
-    const { listener } = options
-    if (last === undefined && listener === undefined) return Recovery.recover(self, options)
-    return Recovery.withListener(Recovery.recover(self, options), (event) =>
-      Effect.suspend(() => {
-        if (event._tag === "Retrying") last?.discard()
-        listener?.(event)
-        return outer === undefined ? Effect.void : outer(event)
-      }))
+  { asked, last, once = false }: {
+    readonly asked: () => Asked
+    readonly last?: Last<never> | Last<unknown>
+    /** Whether it may be made but once. */
+    readonly once?: boolean
+  }
+): Effect.Effect<A, E | Fault.Fault, R> =>
+  Effect.contextWithEffect((context: Context.Context<never>) => {
+    const outer = Context.get(context, Recovery.Listener)
+    const hold = Context.getOption(context, Hold.Hold)
+    const { gate = "open", listener, policy = RetryPolicy.standard, target = targetOf } = options
+    const under = once ? single(policy) : policy
+    const held = Option.flatMap(hold, (hold) =>
+      Option.map(Option.fromNullable(target(asked())), (target) => ({ hold, target })))
+    const call = Option.match(held, {
+      onNone: () =>
+        Recovery.recover(self, { policy: under }),
+      onSome: ({ hold, target }) =>
+        Effect.provideService(Recovery.recover(self, { policy: under, target, gate }), Hold.Hold, hold)
+    })
+    return last === undefined && listener === undefined
+      ? call
+      : Recovery.withListener(call, (event) =>
+        Effect.suspend(() => {
+          if (event._tag === "Retrying") last?.discard()
+          listener?.(event)
+          return outer === undefined ? Effect.void : outer(event)
+        }))
   })
 
 const read = ({ head: { headers, status } }: Answer, body: string) => ({ status, headers, body })
