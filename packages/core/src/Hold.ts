@@ -88,16 +88,26 @@ type Keys = readonly [account: string, model: string]
 
 const keysOf = (of: Account, model: string): Keys => [of, `${of}/${model}`]
 
+// a target is often one object for all calls, and its keys are long
+const remembered = new WeakMap<Target, Keys>()
+
 /** The keys of a target whose credential has been digested. */
-const known = ({ account: of, model }: Target): Keys | undefined => {
-  const digest = Redacted.isRedacted(of) ? digests.get(of) : of
-  return digest === undefined ? undefined : keysOf(digest, model)
+const known = (target: Target): Keys | undefined => {
+  const keys = remembered.get(target)
+  if (keys !== undefined) return keys
+  const digest = Redacted.isRedacted(target.account) ? digests.get(target.account) : target.account
+  if (digest === undefined) return undefined
+  const made = keysOf(digest, target.model)
+  remembered.set(target, made)
+  return made
 }
 
-const resolved = (target: Target): Effect.Effect<Keys> =>
-  Redacted.isRedacted(target.account)
-    ? Effect.map(account(target.account), (of) => keysOf(of, target.model))
-    : Effect.succeed(keysOf(target.account, target.model))
+const resolved = (target: Target): Effect.Effect<Keys> => {
+  const keys = known(target)
+  if (keys !== undefined) return Effect.succeed(keys)
+  const owner = Redacted.isRedacted(target.account) ? account(target.account) : Effect.succeed(target.account)
+  return Effect.map(owner, (of) => keysOf(of, target.model))
+}
 
 // --- the service -------------------------------------------------------------------------------------------------------
 
@@ -145,6 +155,10 @@ export class Hold extends Context.Tag("@recourse/core/Hold")<Hold, {
   readonly changes: Stream.Stream<Change>
   /** Forgets what is known of a target and of its account, and lets everybody go who waits for it: "retry now". */
   readonly clear: (target: Target) => Effect.Effect<void>
+  /** Whether it is known here, without asking anybody, that nothing stands against a target. */
+  readonly isFree: (target: Target) => boolean
+  /** Forgets the refusals of a target that were met before a call began that has succeeded, in epoch milliseconds. */
+  readonly succeeded: (target: Target, began: number) => Effect.Effect<void>
   /** Remembers what a fault says of its reset. A fault that names none, or that no wait cures, changes nothing. */
   readonly settle: (target: Target, fault: Fault.Fault) => Effect.Effect<void>
   /** Makes an attempt, unless the hold answers for it; what comes of the attempt is settled. */
@@ -565,19 +579,6 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
         })
       )
 
-    const through = <A, E, R>(self: Effect.Effect<A, E, R>, call: Call): Effect.Effect<A, E | Fault.Fault, R> =>
-      Effect.suspend(() => {
-        const keys = known(call.target)
-        if (keys === undefined) return Effect.flatMap(resolved(call.target), (keys) => held(self, call, keys))
-        if (gates.size > 0 || !store.isFree(keys)) return held(self, call, keys)
-        // nobody is refused: what comes of the attempt is all that matters
-        const began = clock.unsafeCurrentTimeMillis()
-        return Effect.matchEffect(self, {
-          onFailure: (error) => Effect.zipRight(failed(call, keys, undefined, error), Effect.fail(error)),
-          onSuccess: (answer) => store.isFree(keys) ? Effect.succeed(answer) : Effect.as(cleared(keys, began), answer)
-        })
-      })
-
     return Hold.of({
       get: (target) =>
         Effect.flatMap(
@@ -587,8 +588,13 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
       all: Effect.map(open(store.all, []), (found) => found.filter((held) => HoldStore.left(held, clock) > 0)),
       changes: Stream.fromPubSub(changes),
       clear: (target) => Effect.flatMap(resolved(target), (keys) => cleared(keys, Number.POSITIVE_INFINITY)),
+      isFree: (target) => {
+        const keys = known(target)
+        return keys !== undefined && (gates.size === 0 || !keys.some((key) => gates.has(key))) && store.isFree(keys)
+      },
+      succeeded: (target, began) => Effect.flatMap(resolved(target), (keys) => cleared(keys, began)),
       settle: (target, fault) => Effect.flatMap(resolved(target), (keys) => settle(keys, fault)),
-      through
+      through: (self, call) => Effect.flatMap(resolved(call.target), (keys) => held(self, call, keys))
     })
   }
 )

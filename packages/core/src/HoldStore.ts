@@ -98,7 +98,7 @@ export class HoldStore extends Context.Tag("@recourse/core/HoldStore")<HoldStore
  * @since 0.1.0
  */
 export interface Options {
-  /** How many keys it remembers, 131,072 by default; beyond that, it forgets the one that was refused longest ago. */
+  /** How many keys it remembers, 131,072 by default; beyond that, it forgets the one that it has remembered longest. */
   readonly capacity?: number
 }
 
@@ -139,12 +139,12 @@ export const makeMemory = (
     const remember = (held: Held): Held => {
       const known = map.get(held.key)
       const merged = known === undefined ? held : merge(known, held)
-      // what was refused last stands last
-      map.delete(held.key)
       map.set(held.key, merged)
-      for (const key of map.keys()) {
-        if (map.size <= capacity) break
-        map.delete(key)
+      if (map.size > capacity) {
+        for (const key of map.keys()) {
+          map.delete(key)
+          break
+        }
       }
       return merged
     }
@@ -152,7 +152,7 @@ export const makeMemory = (
     return HoldStore.of({
       find: (keys) => Effect.sync(() => keys.flatMap((key) => map.get(key) ?? [])),
       isFree: (keys) => {
-        for (const key of keys) if (map.has(key)) return false
+        for (let i = 0; i < keys.length; i++) if (map.has(keys[i] ?? "")) return false
         return true
       },
       extend: (held) =>

@@ -29,7 +29,6 @@ import * as Attempt from "./Attempt.ts"
 import * as Diagnosis from "./Diagnosis.ts"
 import * as Fault from "./Fault.ts"
 import * as Hold from "./Hold.ts"
-import * as HoldStore from "./HoldStore.ts"
 import * as Remedy from "./Remedy.ts"
 import { RetryBudget } from "./RetryBudget.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
@@ -407,76 +406,95 @@ const attempted = <A, E, R>(call: Call<A, E, R>, replaced: Fault.Fault): Effect.
   return listener === undefined ? run : Effect.zipRight(listener({ _tag: "Started", attempt }), run)
 }
 
-/** The first attempt: bare, unless somebody listens or keeps a budget. */
+const here = () => "attempt" as const
+
+// a call keeps its place at every gate: that of its beginning
+let calls = 0
+
+/** A call as a hold sees it, and where its attempts are made from then on. */
+const beneath = <A, E, R>(
+  self: Effect.Effect<A, E, R>,
+  hold: Context.Tag.Service<typeof Hold.Hold>,
+  { gate = "open", target }: Held,
+  policy: RetryPolicy.RetryPolicy,
+  order: number,
+  began: bigint
+): { readonly self: Effect.Effect<A, E | Fault.Fault, R>; readonly where: () => "attempt" | "gate" } => {
+  let waits = false
+  const through = hold.through(self, {
+    target,
+    policy,
+    gate,
+    order,
+    deadline: Option.isNone(policy.within)
+      ? Number.POSITIVE_INFINITY
+      : Number(began) / 1e6 + Duration.toMillis(policy.within.value),
+    onGate: (now) => {
+      waits = now
+    }
+  })
+  return { self: through, where: () => waits ? "gate" : "attempt" }
+}
+
+/** The first attempt: bare, unless somebody listens, keeps a budget or holds the target. */
 const start = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   policy: RetryPolicy.RetryPolicy,
-  where: () => "attempt" | "gate"
-): Effect.Effect<A, E, R> =>
+  shared: Held | undefined
+): Effect.Effect<A, E | Fault.Fault, R | Hold.Hold> =>
   Effect.withFiberRuntime((fiber) => {
     const context = fiber.currentContext
     const listener = Context.get(context, Listener)
     const budget = Context.get(context, RetryBudget)
     const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
     const began = clock.unsafeCurrentTimeNanos()
+    const hold = shared === undefined ? undefined : Context.unsafeGet(context, Hold.Hold)
+    const order = shared === undefined ? 0 : calls++
+    // where nobody is refused, what comes of the attempt is all that matters
+    const free = shared === undefined || hold === undefined || hold.isFree(shared.target)
+    const at = hold === undefined ? 0 : clock.unsafeCurrentTimeMillis()
+    const held = () =>
+      shared === undefined || hold === undefined
+        ? { self, where: here }
+        : beneath(self, hold, shared, policy, order, began)
+    const first = free ? { self, where: here } : held()
     // a recovery inside an attempt of another one begins its own count
     const bare = Context.get(context, Attempt.Attempt) === Attempt.first
-      ? self
-      : Effect.provideService(self, Attempt.Attempt, Attempt.first)
-    const onFailure = (error: E): Effect.Effect<A, E, R> =>
-      Fault.isFault(error)
-        ? failed({
-          self,
-          where,
-          policy,
-          clock,
-          listener,
-          budget,
-          began,
-          attempt: 1,
-          made: 0,
-          states: {},
-          taken: 0
-        }, error)
-        : Effect.fail(error)
-    const run = budget === undefined
-      ? Effect.catchAll(watched(bare, listener, 1, where), onFailure)
-      : Effect.matchEffect(watched(bare, listener, 1, where), {
+      ? first.self
+      : Effect.provideService(first.self, Attempt.Attempt, Attempt.first)
+    const onFailure = (error: E | Fault.Fault): Effect.Effect<A, E | Fault.Fault, R> => {
+      if (!Fault.isFault(error)) return Effect.fail(error)
+      const next = free ? held() : first
+      const call = {
+        ...next,
+        policy,
+        clock,
+        listener,
+        budget,
+        began,
+        attempt: 1,
+        made: 0,
+        states: {},
+        taken: 0
+      }
+      return free && shared !== undefined && hold !== undefined
+        ? Effect.zipRight(hold.settle(shared.target, error), failed(call, error))
+        : failed(call, error)
+    }
+    const attempt = watched(bare, listener, 1, first.where)
+    const run = budget === undefined && hold === undefined
+      ? Effect.catchAll(attempt, onFailure)
+      : Effect.matchEffect(attempt, {
         onFailure,
-        onSuccess: (answer) => Effect.as(budget.give(0), answer)
+        onSuccess: (answer) => {
+          const given = budget === undefined ? Effect.succeed(answer) : Effect.as(budget.give(0), answer)
+          return !free || shared === undefined || hold === undefined || hold.isFree(shared.target)
+            ? given
+            : Effect.zipRight(hold.succeeded(shared.target, at), given)
+        }
       })
     return listener === undefined ? run : Effect.zipRight(listener({ _tag: "Started", attempt: 1 }), run)
   })
-
-const here = () => "attempt" as const
-
-// a call keeps its place at every gate: that of its beginning
-let calls = 0
-
-/** The same beneath a hold, which answers for the attempts that are bound to be refused. */
-const held = <A, E, R>(
-  self: Effect.Effect<A, E, R>,
-  { gate = "open", policy = RetryPolicy.standard, target }: Held
-): Effect.Effect<A, E | Fault.Fault, R | Hold.Hold> =>
-  Effect.flatMap(Hold.Hold, (hold) =>
-    Effect.flatMap(Effect.clock, (clock) => {
-      let waits = false
-      const began = HoldStore.elapsed(clock)
-      const call: Hold.Call = {
-        target,
-        policy,
-        gate,
-        order: calls++,
-        deadline: Option.match(policy.within, {
-          onNone: () => Number.POSITIVE_INFINITY,
-          onSome: (within) => began + Duration.toMillis(within)
-        }),
-        onGate: (now) => {
-          waits = now
-        }
-      }
-      return start(hold.through(self, call), policy, () => waits ? "gate" : "attempt")
-    }))
 
 /**
  * Makes a call again as long as its faults are worth it under the policy, and waits as long as the remedy says. It retries
@@ -520,9 +538,7 @@ export const recover: {
     self: Effect.Effect<A, E, R>,
     options: Held | Free = {}
   ): Effect.Effect<A, E | Fault.Fault, R | Hold.Hold> =>
-    options.target === undefined
-      ? start(self, options.policy ?? RetryPolicy.standard, here)
-      : held(self, options)
+    start(self, options.policy ?? RetryPolicy.standard, options.target === undefined ? undefined : options)
 )
 
 /**
