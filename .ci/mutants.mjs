@@ -1,7 +1,7 @@
 // Plants one-line bugs in the sources, each in a copy of its own, and asks the tests for it to be found.
-import { spawnSync } from "node:child_process"
+import { spawn } from "node:child_process"
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { availableParallelism, tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
@@ -18,6 +18,13 @@ const client = "packages/platform/src/RecourseClient.ts"
 const liveness = "packages/platform/src/Liveness.ts"
 const node = "packages/platform/src/NodeClient.ts"
 
+const pacer = "packages/platform/src/Pacer.ts"
+const hold = "packages/core/src/Hold.ts"
+const store = "packages/core/src/HoldStore.ts"
+
+const holds = "packages/core/test/Hold.test.ts"
+const doors = "packages/platform/test/Hold.test.ts"
+const paces = "packages/platform/test/Pacer.test.ts"
 const laws = "packages/testing/test/Laws.test.ts"
 const numbers = "packages/core/test/RetryPolicy.test.ts"
 const recovering = "packages/core/test/Recovery.test.ts"
@@ -238,8 +245,8 @@ const mutants = [
   [
     "an event stream is read whole",
     exchange,
-    "response.ok && isStream(response, url)",
-    "response.ok && url.hash === \"#\"",
+    "ok && isStream(head, url)",
+    "ok && url.hash === \"#\"",
     fetches
   ],
   [
@@ -249,7 +256,7 @@ const mutants = [
     "this.#watch.begin.length > 9 && this.#watch.begin(\"chunk\"",
     wire
   ],
-  ["a silence is told early", liveness, "if (left > 0)", "if (left > 1)", lives],
+  ["a silence is told late", liveness, "Duration.millis(nap)", "Duration.millis(nap + 1)", lives],
   ["a shorter bound waits for the longer", liveness, "until >= this.#wakes", "until >= 0", lives],
   [
     "a watch that is never closed",
@@ -270,8 +277,8 @@ const mutants = [
   [
     "one key's refusal is another's",
     fetching,
-    "credentials.map((name) => headers.get(name))",
-    "credentials.length",
+    "telling.map((name) => headers.get(name))",
+    "telling.length",
     fetches
   ],
   ["an abort is waited out", fetching, "      aborted()\n", "", fetches],
@@ -287,8 +294,8 @@ const mutants = [
   [
     "a stream is sent again by the client",
     client,
-    "request.body._tag !== \"Stream\"",
-    "request.body._tag !== \"Raw\"",
+    "body._tag !== \"Stream\"",
+    "body._tag !== \"Raw\"",
     clients
   ],
   ["errors of one's own are read as faults", client, ": Either.left(error)", ": Either.right(error)", clients],
@@ -337,20 +344,87 @@ const mutants = [
     clients
   ],
   ["a watch that sleeps its bound", liveness, "const NAP = 1_000", "const NAP = 1_000_000", lives],
+  ["a deferred hold is let through", hold, "beyond === \"defer\" && rest >", "beyond === \"ignore\" && rest >", holds],
+  [
+    "a refusal is kept to oneself",
+    hold,
+    "if (resetsAt === undefined || !Fault.isRetryable(fault._tag)) return Effect.void",
+    "if (resetsAt !== undefined || !Fault.isRetryable(fault._tag)) return Effect.void",
+    holds
+  ],
+  [
+    "a merge that shortens",
+    store,
+    "that.until > self.until ? that : self",
+    "that.until < self.until ? that : self",
+    holds
+  ],
+  ["everybody probes", hold, "  #size = 1\n", "  #size = 99\n", holds],
+  ["groups that do not double", hold, "this.#size *= 2", "this.#size *= 1", holds],
+  [
+    "nobody takes the place of a probe that is gone",
+    hold,
+    "if (!this.#out.delete(pass) || this.isClosed) return",
+    "if (this.#out.delete(pass) || this.isClosed) return",
+    holds
+  ],
+  ["the gate has no order", hold, "call.order) at--", "call.order && at < 0) at--", holds],
+  ["an old success takes a new refusal back", store, "known.refused < before", "known.refused < before + 1e9", holds],
+  ["a hold is swept by nobody who can be stopped", store, "Effect.interruptible(sweep)", "sweep", holds],
+  [
+    "the total time ends at the gate",
+    hold,
+    "(call.gate === \"wait\" && late)",
+    "(call.gate === \"open\" && late)",
+    holds
+  ],
+  [
+    "a probe that is refused is let go again at once",
+    hold,
+    "tier.factor ** Math.min(refusals, 64))",
+    "tier.factor ** 0)",
+    holds
+  ],
+  [
+    "an account's refusal is its model's",
+    hold,
+    "fault.scope === \"account\" ? keys[0] : keys[1]",
+    "fault.scope === \"account\" ? keys[1] : keys[1]",
+    holds
+  ],
+  [
+    "what is held is sent by fetch",
+    exchange,
+    "Effect.provideService(Recovery.recover(self, { policy: under, target, gate }), Hold.Hold, hold)",
+    "Effect.provideService(Recovery.recover(self, { policy: under }), Hold.Hold, hold)",
+    doors
+  ],
+  ["one key's hold is another's", exchange, "${asked.url.host}\\n${credential}", "${asked.url.host}\\n", doors],
+  ["a queue without a bound", pacer, "if (waiting >= queue)", "if (waiting >= queue + 9)", paces],
   ["undici's clock runs out first", node, "const MARGIN = 30_000", "const MARGIN = 0", fetches]
 ]
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 const only = process.argv[2]
+const wanted = mutants.filter(([name]) => only === undefined || name.includes(only))
 const survivors = []
-let tried = 0
-for (const [name, file, from, to, tests, extra = ""] of mutants) {
-  if (only !== undefined && !name.includes(only)) continue
-  tried += 1
+
+/** Runs a command, and gives its exit status and what it printed. */
+const run = (command, args, cwd) =>
+  new Promise((resolve) => {
+    const child = spawn(command, args, { cwd, stdio: ["ignore", "pipe", "pipe"] })
+    let printed = ""
+    child.stdout.on("data", (text) => {
+      printed += text
+    })
+    child.on("close", (status) => resolve({ status, printed }))
+  })
+
+const plant = async ([name, file, from, to, tests, extra = ""]) => {
   const source = readFileSync(join(root, file), "utf8")
   if (source.split(from).length !== 2) {
     survivors.push(`${name}: what it changes stands ${source.split(from).length - 1} times in ${file}`)
-    continue
+    return
   }
   const copy = mkdtempSync(join(tmpdir(), "recourse-mutant-"))
   try {
@@ -366,17 +440,22 @@ for (const [name, file, from, to, tests, extra = ""] of mutants) {
     }
     symlinkSync(join(root, "node_modules"), join(copy, "node_modules"))
     writeFileSync(join(copy, file), `${source.replace(from, () => to)}\n${extra}\n`)
-    const { status, stdout } = spawnSync("npx", ["vitest", "run", "--bail", "1", "--reporter=dot", tests], {
-      cwd: copy,
-      encoding: "utf8"
-    })
-    const found = status !== 0 && /Tests .*failed/.test(stdout)
+    const { printed, status } = await run("npx", ["vitest", "run", "--bail", "1", "--reporter=dot", tests], copy)
+    const found = status !== 0 && /Tests .*failed/.test(printed)
     console.log(`${found ? "found   " : "SURVIVED"} ${name}`)
-    if (!found) survivors.push(`${name}: not found by ${tests}\n${stdout.slice(-600)}`)
+    if (!found) survivors.push(`${name}: not found by ${tests}\n${printed.slice(-600)}`)
   } finally {
     rmSync(copy, { recursive: true })
   }
 }
+
+// one for each core: most of a run is one thread
+const queue = [...wanted]
+await Promise.all(
+  Array.from({ length: availableParallelism() }, async () => {
+    for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) await plant(mutant)
+  })
+)
 for (const survivor of survivors) console.error(survivor)
-console.log(`${tried - survivors.length} of ${tried} planted bugs were found`)
+console.log(`${wanted.length - survivors.length} of ${wanted.length} planted bugs were found`)
 process.exit(survivors.length === 0 ? 0 : 1)

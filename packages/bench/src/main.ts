@@ -2,6 +2,7 @@ import Table from "cli-table3"
 import { execFileSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import * as Bench from "./Bench.ts"
+import * as Holding from "./Holding.ts"
 import * as Reading from "./Reading.ts"
 import * as Recovering from "./Recovering.ts"
 import * as Sending from "./Sending.ts"
@@ -22,7 +23,7 @@ const rows: Array<Bench.Row> = []
 for (const group of Recovering.groups) rows.push(...await Bench.group(group))
 
 const script = fileURLToPath(new URL("./waiters.js", import.meta.url))
-const kinds = ["Effect.sleep", "recover", "p-retry", "cockatiel"]
+const kinds = ["Effect.sleep", "recover", "a hold's gate", "p-retry", "cockatiel"]
 const ROUNDS = 3
 const measured = kinds.map((kind) =>
   Array.from(
@@ -53,6 +54,7 @@ for (const [name, figure, unit, most] of waiting) {
   }
 }
 rows.push(...await Sending.goodPath(), ...await Sending.aborting())
+for (const group of await Holding.groups()) rows.push(...await Bench.group(group))
 for (const group of Reading.groups) rows.push(...await Bench.group(group))
 
 const growth: Array<Bench.Row> = []

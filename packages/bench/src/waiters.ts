@@ -1,9 +1,14 @@
 // One process for each kind of waiter: how much heap each takes, and how long cancelling one and all of them takes.
 import * as Diagnosis from "@recourse/core/Diagnosis"
+import * as Hold from "@recourse/core/Hold"
 import * as Recovery from "@recourse/core/Recovery"
+import * as RetryPolicy from "@recourse/core/RetryPolicy"
 import { ConstantBackoff, handleAll, retry } from "cockatiel"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as ManagedRuntime from "effect/ManagedRuntime"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
 import pRetry from "p-retry"
 
 const COUNT = 100_000
@@ -12,10 +17,18 @@ const MINUTE = 60_000
 const fault = Diagnosis.fromResponse({ status: 429, headers: { "retry-after": "60" } }, { received: Date.now() })
 const error = new Error("failed")
 
+const target = { account: Redacted.make("a key"), model: "a-model" }
+const runtime = ManagedRuntime.make(Hold.layerMemory)
+const hold = await runtime.runPromise(Hold.Hold)
+await runtime.runPromise(hold.settle(target, fault))
+const patient = { ...RetryPolicy.standard, within: Option.none() }
+const gated = Recovery.recover(Effect.succeed(1), { target, gate: "wait", policy: patient })
+
 /** Starts a waiter and gives what cancels it; resolves when it has ended. */
 const kinds: { readonly [kind: string]: () => () => Promise<unknown> } = {
   "Effect.sleep": () => cancels(Effect.sleep(MINUTE)),
   recover: () => cancels(Recovery.recover(Effect.fail(fault))),
+  "a hold's gate": () => cancels(Effect.provideService(gated, Hold.Hold, hold)),
   "p-retry": () => {
     const controller = new AbortController()
     const ended = pRetry(() => Promise.reject(error), { retries: 1, minTimeout: MINUTE, signal: controller.signal })

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { execFileSync, spawn, spawnSync } from "node:child_process"
-import { readdirSync, readFileSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const bin = fileURLToPath(new URL("../dist/bin.js", import.meta.url))
@@ -84,7 +86,31 @@ describe("recourse explain", () => {
     ],
     ["a form that was named", "Unrecognized", "{\"name\":\"x\",\"message\":\"y\"}", "--as", "thrown"]
   ]
+  const plain = inputs.filter(([, , , ...args]) => args.length === 0)
+
+  it("reads every form that it detects, one object a file", () => {
+    const folder = mkdtempSync(join(tmpdir(), "recourse-explain-"))
+    const files = plain.map(([form, , input]) => {
+      const file = join(folder, form.replaceAll(" ", "-"))
+      writeFileSync(file, input)
+      return file
+    })
+    const { status, stdout } = run(["explain", "--json", ...files])
+    rmSync(folder, { recursive: true })
+    assert.strictEqual(status, 0)
+    const tags = stdout.trim().split("\n").map((line) => JSON.parse(line).tag)
+    assert.deepStrictEqual(
+      plain.map(([form], i) => [form, tags[i]]),
+      plain.map(([form, wanted]) => [form, wanted])
+    )
+  })
+
+  it("reads standard input", () => {
+    assert.strictEqual(tag([], plain[0]?.[2]), plain[0]?.[1])
+  })
+
   for (const [form, wanted, input, ...args] of inputs) {
+    if (args.length === 0) continue
     it(`reads ${form} as ${wanted ?? "no fault"}`, () => {
       assert.strictEqual(tag(args, input), wanted)
     })

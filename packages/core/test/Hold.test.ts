@@ -159,6 +159,19 @@ describe("Hold, after the reset", () => {
       assert.strictEqual(times.filter((time) => time === 10).length <= 2, true)
     }).pipe(Effect.provide(Hold.layerMemory)))
 
+  it.effect("a call that is refused keeps its place", () =>
+    Effect.gen(function*() {
+      yield* digested
+      const hold = yield* Hold.Hold
+      const { ask, log } = provider((asked) => asked === 1 ? refusal(5) : Effect.never)
+      yield* Effect.flatMap(Effect.flip(refusal(5)), (fault) => hold.settle(target, fault))
+      const fibers = yield* crowd(ask, 5)
+      yield* TestClock.adjust("12 seconds")
+      assert.strictEqual(log[0], "c0@5")
+      assert.deepStrictEqual(log.slice(1).map((entry) => entry.split("@")[0]).sort(), ["c0", "c1", "c2"])
+      yield* Fiber.interruptAll(fibers)
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
   it.effect("a probe that is silent holds the others for two seconds", () =>
     Effect.gen(function*() {
       yield* digested
@@ -471,6 +484,6 @@ describe("Hold, whatever the order of things", () => {
           }
         }
       }).pipe(Effect.provide(Layer.provideMerge(Hold.layer, HoldStore.layerMemory))),
-    { fastCheck: { numRuns: 60 } }
+    { fastCheck: { numRuns: 25 }, timeout: 90_000 }
   )
 })

@@ -48,6 +48,16 @@ export interface Options extends Recovery.Options, Exchange.Options {
   readonly memory?: Duration.DurationInput
 }
 
+export {
+  /**
+   * An option that cannot be: thrown when a fetch or a client is made, with the field and its mend.
+   *
+   * @category errors
+   * @since 0.1.0
+   */
+  OptionInvalid
+} from "./internal/exchange.ts"
+
 /**
  * A `fetch` with a runtime of its own.
  *

@@ -42,9 +42,7 @@ export interface Options {
   readonly recovers?: (request: { readonly method: string; readonly url: URL }) => boolean
 }
 
-/**
- * An option that cannot be.
- */
+/** An option that cannot be. */
 export class OptionInvalid
   extends Data.TaggedError("OptionInvalid")<{ readonly field: string; readonly mend: string }>
 {
