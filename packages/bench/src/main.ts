@@ -28,7 +28,7 @@ const ROUNDS = 3
 const measured = kinds.map((kind) =>
   Array.from(
     { length: ROUNDS },
-    (): { bytes: number; oneMicros: number; allMillis: number } =>
+    (): { bytes: number; oneMicros: number; allMillis: number; releaseMillis?: number; leftBytes?: number } =>
       JSON.parse(execFileSync(process.execPath, ["--expose-gc", script, kind], { encoding: "utf8" }))
   )
 )
@@ -55,6 +55,22 @@ for (const [name, figure, unit, most] of waiting) {
 }
 rows.push(...await Sending.goodPath(), ...await Sending.aborting())
 for (const group of await Holding.groups()) rows.push(...await Bench.group(group))
+const gate = (figure: "releaseMillis" | "leftBytes"): number =>
+  middle((measured[kinds.indexOf("a hold's gate")] ?? []).map((one) => one[figure] ?? 0))
+rows.push({
+  group: "100,000 callers who wait at a hold's gate",
+  name: "let go at once, all of them",
+  nanos: gate("releaseMillis") * 1e6,
+  ratio: gate("releaseMillis") / middle((measured[0] ?? []).map((one) => one.allMillis)),
+  goal: undefined
+}, {
+  group: "100,000 holds, each of a key of its own, once they have ended",
+  name: "heap that is left, as a share of one waiting caller's each",
+  nanos: 0,
+  shown: `${Math.round(gate("leftBytes"))} B`,
+  ratio: gate("leftBytes") / 100_000 / middle((measured[0] ?? []).map((one) => one.bytes)),
+  goal: 0.01
+})
 for (const group of Reading.groups) rows.push(...await Bench.group(group))
 
 const growth: Array<Bench.Row> = []

@@ -79,5 +79,30 @@ const began = process.hrtime.bigint()
 await Promise.all(all.map((cancel) => cancel()))
 const every = Number(process.hrtime.bigint() - began) / 1e6
 one.sort((a, b) => a - b)
-console.log(JSON.stringify({ bytes, oneMicros: (one[100] ?? 0) / 1_000, allMillis: every }))
+
+/** How long it takes until as many callers have gone who waited at a gate that is opened, in milliseconds. */
+const released = async (): Promise<number> => {
+  const fibers = Array.from({ length: COUNT }, () => Effect.runFork(Effect.provideService(gated, Hold.Hold, hold)))
+  await rest()
+  const began = process.hrtime.bigint()
+  await Effect.runPromise(hold.clear(target))
+  await Effect.runPromise(Fiber.joinAll(fibers))
+  return Number(process.hrtime.bigint() - began) / 1e6
+}
+
+/** What is left of the heap once as many holds have ended, each of a key of its own, in bytes. */
+const ended = async (): Promise<number> => {
+  const start = heap()
+  const soon = Diagnosis.fromResponse({ status: 429, headers: { "retry-after": "3" } }, { received: Date.now() })
+  await Effect.runPromise(
+    Effect.forEach(Array.from({ length: COUNT }), (_, i) => hold.settle({ ...target, model: `m${i}` }, soon), {
+      discard: true
+    })
+  )
+  await new Promise((resolve) => setTimeout(resolve, 6_000))
+  return heap() - start
+}
+
+const gate = process.argv[2] === "a hold's gate" ? { releaseMillis: await released(), leftBytes: await ended() } : {}
+console.log(JSON.stringify({ bytes, oneMicros: (one[100] ?? 0) / 1_000, allMillis: every, ...gate }))
 process.exit(0)

@@ -173,6 +173,8 @@ const PROBE = 2_000
 const LOOK = 5_000
 /** The longest that a timer waits in one go. */
 const REACH = 2 ** 31 - 1
+/** How many waiters are let go in one go. */
+const SLICE = 500
 
 interface Waiter {
   readonly call: Call
@@ -260,13 +262,11 @@ class Gate {
   free(): void {
     this.#held = undefined
     this.#out.clear()
-    for (const waiter of this.#waiting.splice(0)) {
-      if (waiter.gone) continue
-      waiter.gone = true
-      waiter.pass = { gate: this }
-      waiter.resume(Effect.succeed(waiter.pass))
-    }
+    const everybody = this.#waiting.filter(({ gone }) => !gone)
+    this.#waiting = []
     this.#live = 0
+    this.#let(everybody)
+    this.#out.clear()
     this.#emptied()
   }
 
@@ -281,7 +281,7 @@ class Gate {
     const next = this.#take()
     if (next !== undefined) {
       this.#due = this.#now() + PROBE
-      this.#let(next)
+      this.#let([next])
     } else if (this.#out.size === 0) this.#letGo()
   }
 
@@ -318,10 +318,24 @@ class Gate {
     return next
   }
 
-  #let(waiter: Waiter): void {
-    waiter.pass = { gate: this }
-    this.#out.add(waiter.pass)
-    waiter.resume(Effect.succeed(waiter.pass))
+  /** Lets waiters go, in slices, so that nothing else stands still for them. */
+  #let(waiters: ReadonlyArray<Waiter>): void {
+    for (const waiter of waiters) {
+      waiter.gone = true
+      waiter.pass = { gate: this }
+      this.#out.add(waiter.pass)
+    }
+    const from = (start: number): void => {
+      for (const { pass, resume } of waiters.slice(start, start + SLICE)) {
+        if (pass !== undefined) resume(Effect.succeed(pass))
+      }
+      if (start + SLICE < waiters.length) {
+        Runtime.runFork(this.#runtime)(
+          Effect.zipRight(this.#clock.sleep(Duration.zero), Effect.sync(() => from(start + SLICE)))
+        )
+      }
+    }
+    from(0)
   }
 
   /** Lets the next group go, oldest call first. */
@@ -335,12 +349,9 @@ class Gate {
       const waiter = this.#waiting[i]
       if (waiter !== undefined && !waiter.gone) group.push(waiter)
     }
-    for (const waiter of group) {
-      waiter.gone = true
-      this.#live--
-    }
+    this.#live -= group.length
+    this.#let(group)
     this.#waiting = this.#waiting.filter(({ gone }) => !gone)
-    for (const waiter of group) this.#let(waiter)
     this.#arm()
     this.#emptied()
   }

@@ -8,6 +8,8 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { Fault } from "./Fault.ts"
@@ -102,8 +104,9 @@ export interface Options {
   readonly capacity?: number
 }
 
-/** How often holds that have ended are looked for, at most. */
-const SWEEP = Duration.seconds(1)
+/** How often holds that have ended are looked for, at most, and at least: milliseconds. */
+const SWEEP = 1_000
+const LOOK = 60_000
 
 /**
  * A store of this process. A hold that has ended leaves no memory behind.
@@ -118,7 +121,8 @@ export const makeMemory = (
     const scope = yield* Effect.scope
     const clock = yield* Effect.clock
     const map = new Map<string, Held>()
-    let sweeping = false
+    let sweeper: Fiber.RuntimeFiber<void> | undefined
+    let wakes = 0
 
     const sweep: Effect.Effect<void> = Effect.suspend(() => {
       let next = Number.POSITIVE_INFINITY
@@ -128,13 +132,26 @@ export const makeMemory = (
         else next = Math.min(next, rest)
       }
       if (map.size === 0) {
-        sweeping = false
+        sweeper = undefined
         return Effect.void
       }
       // the wall clock may be set meanwhile
-      const rest = Duration.clamp(Duration.millis(next), { minimum: SWEEP, maximum: "1 minute" })
-      return Effect.zipRight(clock.sleep(rest), sweep)
+      const nap = Math.min(Math.max(next, SWEEP), LOOK)
+      wakes = elapsed(clock) + nap
+      return Effect.zipRight(clock.sleep(Duration.millis(nap)), sweep)
     })
+
+    /** Sees to it that a hold which ends so soon is swept then. */
+    const arm = (held: Held): Effect.Effect<void> => {
+      const due = elapsed(clock) + Math.max(left(held, clock), SWEEP)
+      if (sweeper !== undefined && due >= wakes) return Effect.void
+      sweeper?.unsafeInterruptAsFork(FiberId.none)
+      wakes = due
+      // whoever refuses may be beyond interruption; what sweeps is not
+      return Effect.map(Effect.forkIn(Effect.interruptible(sweep), scope), (fiber) => {
+        sweeper = fiber
+      })
+    }
 
     const remember = (held: Held): Held => {
       const known = map.get(held.key)
@@ -158,10 +175,7 @@ export const makeMemory = (
       extend: (held) =>
         Effect.suspend(() => {
           const merged = remember(held)
-          if (sweeping) return Effect.succeed(merged)
-          sweeping = true
-          // whoever refuses may be beyond interruption; what sweeps is not
-          return Effect.as(Effect.forkIn(Effect.interruptible(sweep), scope), merged)
+          return Effect.as(arm(merged), merged)
         }),
       forget: (key, before) =>
         Effect.sync(() => {

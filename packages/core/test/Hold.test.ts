@@ -331,6 +331,25 @@ describe("Hold, its store and its keys", () => {
       assert.deepStrictEqual((yield* store.all).map(({ key }) => key), ["b", "c"])
     }).pipe(Effect.scoped))
 
+  it.effect("holds that have ended leave nothing behind", () =>
+    Effect.gen(function*() {
+      const fault = yield* Effect.flip(refusal(600))
+      const store = yield* HoldStore.makeMemory()
+      yield* Effect.forEach(
+        Array.from({ length: 100_000 }, (_, i) => i),
+        (i) => store.extend({ key: `k${i}`, fault, until: 1_000 + (i % 60_000), refused: 0 }),
+        { discard: true }
+      )
+      yield* store.extend({ key: "an hour", fault, until: 3_600_000, refused: 0 })
+      yield* store.extend({ key: "soon", fault, until: 500, refused: 0 })
+      assert.lengthOf(yield* store.all, 100_002)
+      yield* TestClock.adjust("1 second")
+      assert.isTrue(store.isFree(["soon"]))
+      yield* TestClock.adjust("3 minutes")
+      assert.lengthOf(yield* store.all, 1)
+      assert.isTrue(store.isFree(["k0", "k99999"]))
+    }).pipe(Effect.scoped))
+
   it.effect("the event of an interruption says that it struck at a gate", () =>
     Effect.gen(function*() {
       const hold = yield* Hold.Hold
@@ -348,6 +367,31 @@ describe("Hold, its store and its keys", () => {
 })
 
 describe("Hold, whatever the order of things", () => {
+  it.effect.prop("a hold that is cleared lets everybody go, then and there", {
+    starts: FastCheck.array(FastCheck.integer({ min: 1, max: 60_000 }), { minLength: 1, maxLength: 30 }),
+    at: FastCheck.integer({ min: 1, max: 60_000 })
+  }, ({ at, starts }) =>
+    Effect.gen(function*() {
+      yield* digested
+      const hold = yield* Hold.Hold
+      yield* Effect.flatMap(Effect.flip(refusal(3_600)), (fault) => hold.settle(target, fault))
+      const policy: RetryPolicy.RetryPolicy = {
+        ...RetryPolicy.standard,
+        patience: Duration.hours(2),
+        within: Option.none()
+      }
+      const fibers = yield* Effect.forEach(starts, (start) =>
+        Effect.fork(Effect.delay(
+          Recovery.recover(Clock.currentTimeMillis, { target, gate: "wait", policy }),
+          start
+        )))
+      const clearing = yield* Effect.fork(Effect.delay(hold.clear(target), at))
+      yield* TestClock.adjust("2 minutes")
+      yield* Fiber.join(clearing)
+      const went = yield* Effect.forEach(fibers, Fiber.join)
+      assert.deepStrictEqual(went, starts.map((start) => Math.max(start, at)))
+    }).pipe(Effect.provide(Hold.layerMemory)), { fastCheck: { numRuns: 15 } })
+
   interface Caller {
     readonly starts: number
     readonly takes: number
