@@ -88,26 +88,11 @@ type Keys = readonly [account: string, model: string]
 
 const keysOf = (of: Account, model: string): Keys => [of, `${of}/${model}`]
 
-// a target is often one object for all calls, and its keys are long
-const remembered = new WeakMap<Target, Keys>()
+/** The account of a target whose credential has been digested. */
+const digested = ({ account: of }: Target): Account | undefined => Redacted.isRedacted(of) ? digests.get(of) : of
 
-/** The keys of a target whose credential has been digested. */
-const known = (target: Target): Keys | undefined => {
-  const keys = remembered.get(target)
-  if (keys !== undefined) return keys
-  const digest = Redacted.isRedacted(target.account) ? digests.get(target.account) : target.account
-  if (digest === undefined) return undefined
-  const made = keysOf(digest, target.model)
-  remembered.set(target, made)
-  return made
-}
-
-const resolved = (target: Target): Effect.Effect<Keys> => {
-  const keys = known(target)
-  if (keys !== undefined) return Effect.succeed(keys)
-  const owner = Redacted.isRedacted(target.account) ? account(target.account) : Effect.succeed(target.account)
-  return Effect.map(owner, (of) => keysOf(of, target.model))
-}
+const resolved = ({ account: of, model }: Target): Effect.Effect<Keys> =>
+  Effect.map(Redacted.isRedacted(of) ? account(of) : Effect.succeed(of), (of) => keysOf(of, model))
 
 // --- the service -------------------------------------------------------------------------------------------------------
 
@@ -556,7 +541,7 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
 
     const succeeded = (keys: Keys, pass: Pass | undefined, began: number): Effect.Effect<void> => {
       pass?.gate.admitted(pass)
-      return store.isFree(keys) ? Effect.void : cleared(keys, began)
+      return cleared(keys, began)
     }
 
     const held = <A, E, R>(
@@ -600,8 +585,9 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
       changes: Stream.fromPubSub(changes),
       clear: (target) => Effect.flatMap(resolved(target), (keys) => cleared(keys, Number.POSITIVE_INFINITY)),
       isFree: (target) => {
-        const keys = known(target)
-        return keys !== undefined && (gates.size === 0 || !keys.some((key) => gates.has(key))) && store.isFree(keys)
+        const of = digested(target)
+        return of !== undefined && store.isFree(of, target.model) &&
+          (gates.size === 0 || !keysOf(of, target.model).some((key) => gates.has(key)))
       },
       succeeded: (target, began) => Effect.flatMap(resolved(target), (keys) => cleared(keys, began)),
       settle: (target, fault) => Effect.flatMap(resolved(target), (keys) => settle(keys, fault)),

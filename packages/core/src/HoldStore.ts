@@ -15,7 +15,7 @@ import type * as Scope from "effect/Scope"
 import type { Fault } from "./Fault.ts"
 
 /**
- * A refusal that is remembered under a key: an account, or a model of it.
+ * A refusal that is remembered under a key: an account, or a model of it, as `account/model`. An account has no slash.
  *
  * @category models
  * @since 0.1.0
@@ -84,8 +84,8 @@ export class HoldStoreAway extends Data.TaggedError("HoldStoreAway")<{ readonly 
 export class HoldStore extends Context.Tag("@recourse/core/HoldStore")<HoldStore, {
   /** The refusals of these keys, those that have ended too as long as they are remembered. */
   readonly find: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Held>, HoldStoreAway>
-  /** Whether this process knows, without asking anybody, that none of these keys is refused. */
-  readonly isFree: (keys: ReadonlyArray<string>) => boolean
+  /** Whether this process knows, without asking anybody, that nothing is remembered of an account and of a model of it. */
+  readonly isFree: (account: string, model: string) => boolean
   /** Remembers a refusal, merged with what is remembered under its key; gives the merged one. */
   readonly extend: (held: Held) => Effect.Effect<Held, HoldStoreAway>
   /** Forgets a key that was refused before an instant, in epoch milliseconds; tells whether it did. */
@@ -104,6 +104,9 @@ export interface Options {
   readonly capacity?: number
 }
 
+/** An account's own refusal, beside those of its models. */
+const OWN = ""
+
 /** How often holds that have ended are looked for, at most, and at least: milliseconds. */
 const SWEEP = 1_000
 const LOOK = 60_000
@@ -121,14 +124,29 @@ export const makeMemory = (
     const scope = yield* Effect.scope
     const clock = yield* Effect.clock
     const map = new Map<string, Held>()
+    // what is asked at every call is asked by account and by model: no key is made for it
+    const models = new Map<string, Set<string>>()
     let sweeper: Fiber.RuntimeFiber<void> | undefined
     let wakes = 0
+
+    const partsOf = (key: string): readonly [account: string, model: string] => {
+      const slash = key.indexOf("/")
+      return slash < 0 ? [key, OWN] : [key.slice(0, slash), key.slice(slash + 1)]
+    }
+
+    const drop = (key: string): void => {
+      const [account, model] = partsOf(key)
+      const held = models.get(account)
+      held?.delete(model)
+      if (held?.size === 0) models.delete(account)
+      map.delete(key)
+    }
 
     const sweep: Effect.Effect<void> = Effect.suspend(() => {
       let next = Number.POSITIVE_INFINITY
       for (const [key, held] of map) {
         const rest = left(held, clock)
-        if (rest <= 0) map.delete(key)
+        if (rest <= 0) drop(key)
         else next = Math.min(next, rest)
       }
       if (map.size === 0) {
@@ -157,9 +175,15 @@ export const makeMemory = (
       const known = map.get(held.key)
       const merged = known === undefined ? held : merge(known, held)
       map.set(held.key, merged)
+      if (known === undefined) {
+        const [account, model] = partsOf(held.key)
+        const names = models.get(account)
+        if (names === undefined) models.set(account, new Set([model]))
+        else names.add(model)
+      }
       if (map.size > capacity) {
         for (const key of map.keys()) {
-          map.delete(key)
+          drop(key)
           break
         }
       }
@@ -168,9 +192,9 @@ export const makeMemory = (
 
     return HoldStore.of({
       find: (keys) => Effect.sync(() => keys.flatMap((key) => map.get(key) ?? [])),
-      isFree: (keys) => {
-        for (let i = 0; i < keys.length; i++) if (map.has(keys[i] ?? "")) return false
-        return true
+      isFree: (account, model) => {
+        const held = models.get(account)
+        return held === undefined || !(held.has(model) || held.has(OWN))
       },
       extend: (held) =>
         Effect.suspend(() => {
@@ -180,7 +204,9 @@ export const makeMemory = (
       forget: (key, before) =>
         Effect.sync(() => {
           const known = map.get(key)
-          return known !== undefined && known.refused < before && map.delete(key)
+          if (known === undefined || known.refused >= before) return false
+          drop(key)
+          return true
         }),
       all: Effect.sync(() => [...map.values()])
     })
