@@ -355,8 +355,15 @@ const mutants = [
   [
     "a merge that shortens",
     store,
-    "that.until > self.until ? that : self",
-    "that.until < self.until ? that : self",
+    "left(that, clock) > left(self, clock) ? that",
+    "left(that, clock) < left(self, clock) ? that",
+    holds
+  ],
+  [
+    "an old success takes a new refusal back",
+    store,
+    "known.refused >= before) return",
+    "known.refused >= before + 1e9) return",
     holds
   ],
   ["everybody probes", hold, "  #size = 1\n", "  #size = 99\n", holds],
@@ -368,9 +375,7 @@ const mutants = [
     "if (this.#out.delete(pass) || this.isClosed) return",
     holds
   ],
-  ["the gate has no order", hold, "call.order) at--", "call.order && at < 0) at--", holds],
-  ["an old success takes a new refusal back", store, "known.refused < before", "known.refused < before + 1e9", holds],
-  ["a hold is swept by nobody who can be stopped", store, "Effect.interruptible(sweep)", "sweep", holds],
+  ["the gate has no order", hold, "> call.order) high = middle", "> call.order + 1e9) high = middle", holds],
   [
     "the total time ends at the gate",
     hold,
@@ -401,6 +406,22 @@ const mutants = [
   ],
   ["one key's hold is another's", exchange, "${asked.url.host}\\n${credential}", "${asked.url.host}\\n", doors],
   ["a queue without a bound", pacer, "if (waiting >= queue)", "if (waiting >= queue + 9)", paces],
+  [
+    "a wait that has become too long is gone on with",
+    hold,
+    "end > deadline || isDeferred(held, rest, policy)",
+    "end > deadline",
+    holds
+  ],
+  [
+    "a probe's gate is not cleared",
+    hold,
+    "if (before === Number.POSITIVE_INFINITY || (forgotten",
+    "if ((forgotten",
+    holds
+  ],
+  ["a closed hold is told of", hold, "closed ? Effect.void : PubSub", "PubSub", holds],
+  ["a signature is an account", exchange, "?.[1] ?? sent", "?.[9] ?? sent", doors],
   ["undici's clock runs out first", node, "const MARGIN = 30_000", "const MARGIN = 0", fetches]
 ]
 

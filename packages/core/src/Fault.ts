@@ -442,6 +442,17 @@ export function withAttempts(fault: Fault, attempts: number): Fault {
     : new plain[fault._tag]({ ...fieldsOf(fault), attempts })
 }
 
+/**
+ * The same fault with another reset.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withReset = (fault: Fault, resetsAt: Reset.Reset): Fault =>
+  fault._tag === "RateLimited"
+    ? new RateLimited({ ...fieldsOf(fault), limit: fault.limit, scope: fault.scope, resetsAt })
+    : new plain[fault._tag]({ ...fieldsOf(fault), resetsAt })
+
 const fieldsOf = (fault: Fault): Fields => ({
   evidence: fault.evidence,
   because: fault.because,

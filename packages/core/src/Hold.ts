@@ -28,6 +28,7 @@ import * as Stream from "effect/Stream"
 import * as Attempt from "./Attempt.ts"
 import * as Fault from "./Fault.ts"
 import * as HoldStore from "./HoldStore.ts"
+import * as Reset from "./Reset.ts"
 import type * as RetryPolicy from "./RetryPolicy.ts"
 
 // --- targets -----------------------------------------------------------------------------------------------------------
@@ -183,6 +184,8 @@ class Gate {
   /** In the order of their calls; those that have gone are skipped. */
   #waiting: Array<Waiter> = []
   #live = 0
+  /** The fault of the refusal that was met last. */
+  #fault: Fault.Fault
   /** What is waited for; nothing once its reset has passed. */
   #held: HoldStore.Held | undefined
   #out = new Set<Pass>()
@@ -201,6 +204,7 @@ class Gate {
   ) {
     this.key = held.key
     this.#held = held
+    this.#fault = held.fault
     this.#clock = clock
     this.#runtime = runtime
     this.#onEmpty = onEmpty
@@ -210,13 +214,22 @@ class Gate {
     return this.#held !== undefined
   }
 
+  get fault(): Fault.Fault {
+    return this.#fault
+  }
+
   /** Waits for a place among those that are let go. */
   join(call: Call): Effect.Effect<Pass, Fault.Fault> {
     return Effect.async((resume) => {
       const waiter: Waiter = { call, resume, gone: false, pass: undefined }
-      let at = this.#waiting.length
-      while (at > 0 && (this.#waiting[at - 1]?.call.order ?? 0) > call.order) at--
-      this.#waiting.splice(at, 0, waiter)
+      let low = 0
+      let high = this.#waiting.length
+      while (low < high) {
+        const middle = (low + high) >>> 1
+        if ((this.#waiting[middle]?.call.order ?? 0) > call.order) high = middle
+        else low = middle + 1
+      }
+      this.#waiting.splice(low, 0, waiter)
       this.#live++
       this.#arm()
       return Effect.sync(() => {
@@ -226,21 +239,27 @@ class Gate {
     })
   }
 
-  /** The key is refused, or refused for longer. */
+  /** The key is refused, or refused for longer; never for less. */
   close(held: HoldStore.Held): void {
+    const rest = HoldStore.left(held, this.#clock)
+    if (this.#held !== undefined && HoldStore.left(this.#held, this.#clock) >= rest) return
     this.#held = held
+    this.#fault = held.fault
     this.#size = 1
     this.#out.clear()
-    const end = this.#now() + HoldStore.left(held, this.#clock)
-    for (const waiter of this.#waiting) {
-      // no wait is entered that its policy's total time does not cover
-      if (!waiter.gone && end > waiter.call.deadline) {
-        this.#leave(waiter)
-        waiter.resume(Effect.fail(Fault.withAttempts(held.fault, 0)))
-      }
-    }
+    const end = this.#now() + rest
+    // a wait that its policy defers, or that its total time does not cover, is not gone on with
+    this.#refuse(({ deadline, policy }) => end > deadline || isDeferred(held, rest, policy))
     this.#arm()
     this.#emptied()
+  }
+
+  #refuse(whom: (call: Call) => boolean): void {
+    for (const waiter of this.#waiting) {
+      if (waiter.gone || !whom(waiter.call)) continue
+      this.#leave(waiter)
+      waiter.resume(Effect.fail(Fault.withAttempts(this.#fault, 0)))
+    }
   }
 
   /** The refusal was taken back: everybody goes, and nobody waits for what becomes of them. */
@@ -325,6 +344,8 @@ class Gate {
 
   /** Lets the next group go, oldest call first. */
   #letGo(): void {
+    const now = this.#now()
+    this.#refuse(({ deadline }) => now > deadline)
     const size = Math.min(this.#size, this.#live)
     this.#size *= 2
     this.#out.clear()
@@ -414,12 +435,17 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
     const runtime = yield* Effect.runtime()
     const changes = yield* PubSub.sliding<Change>(1_024)
     const gates = new Map<string, Gate>()
+    let closed = false
     yield* Effect.addFinalizer(() =>
-      Effect.sync(() => {
-        for (const gate of gates.values()) gate.free()
+      Effect.suspend(() => {
+        closed = true
+        for (const gate of Array.from(gates.values())) gate.free()
+        return PubSub.shutdown(changes)
       })
     )
     let away = false
+    // how often something was cleared: what was found before is stale
+    let clears = 0
 
     // a store that is away holds nobody; it is said once, until it is back
     const open = <A>(effect: Effect.Effect<A, HoldStore.HoldStoreAway>, otherwise: A): Effect.Effect<A> =>
@@ -434,6 +460,9 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
           return Effect.succeed(value)
         }
       })
+
+    // what is told to a closed one interrupts whoever tells it
+    const tell = (change: Change): Effect.Effect<void> => closed ? Effect.void : PubSub.publish(changes, change)
 
     const find = (keys: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<HoldStore.Held>> =>
       open(store.find(keys), [])
@@ -453,7 +482,10 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
     }
 
     const gateOf = (held: HoldStore.Held): Gate => {
-      const gate = gates.get(held.key) ??
+      const standing = gates.get(held.key)
+      // somebody else may have extended what is held
+      standing?.close(held)
+      const gate = standing ??
         new Gate(held, clock, runtime, (empty) => {
           if (gates.get(empty.key) === empty) gates.delete(empty.key)
         })
@@ -464,7 +496,7 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
     const remember = (held: HoldStore.Held): Effect.Effect<void> =>
       Effect.flatMap(open(store.extend(held), held), (merged) => {
         gates.get(merged.key)?.close(merged)
-        return PubSub.publish(changes, { _tag: "Held", held: merged })
+        return tell({ _tag: "Held", held: merged })
       })
 
     const settle = (keys: Keys, fault: Fault.Fault): Effect.Effect<void> => {
@@ -485,32 +517,52 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
       Effect.forEach(keys, (key) =>
         Effect.flatMap(open(store.forget(key, before), false), (forgotten) => {
           const gate = gates.get(key)
-          if (gate?.isClosed === true && (forgotten || before === Number.POSITIVE_INFINITY)) gate.free()
-          return forgotten ? PubSub.publish(changes, { _tag: "Released", key }) : Effect.void
+          if (forgotten || before === Number.POSITIVE_INFINITY) clears++
+          if (before === Number.POSITIVE_INFINITY || (forgotten && gate?.isClosed === true)) gate?.free()
+          return forgotten ? tell({ _tag: "Released", key }) : Effect.void
         }), { discard: true })
 
+    const lookUp = (keys: Keys): Effect.Effect<ReadonlyArray<HoldStore.Held>> =>
+      Effect.suspend(() => {
+        const seen = clears
+        return Effect.flatMap(find(keys), (found) => seen === clears ? Effect.succeed(found) : lookUp(keys))
+      })
+
     const enter = (call: Call, keys: Keys, pass: Pass | undefined): Effect.Effect<Pass | undefined, Fault.Fault> =>
-      Effect.flatMap(find(keys), (found) => {
-        const held = governing(found)
+      Effect.flatMap(lookUp(keys), (found) => {
+        if (closed) return Effect.succeed(pass)
+        const held = found.find((one) => isDeferred(one, HoldStore.left(one, clock), call.policy)) ?? governing(found)
+        const isLate = HoldStore.elapsed(clock) > call.deadline
+        const refuse = (fault: Fault.Fault): Effect.Effect<never, Fault.Fault> => {
+          pass?.gate.abandoned(pass)
+          return Effect.fail(Fault.withAttempts(fault, 0))
+        }
         const wait = (gate: Gate): Effect.Effect<Pass | undefined, Fault.Fault> => {
           pass?.gate.abandoned(pass)
           call.onGate(true)
-          return Effect.flatMap(gate.join(call), (next) => {
-            call.onGate(false)
-            return Effect.onInterrupt(enter(call, keys, next), () => Effect.sync(() => next.gate.abandoned(next)))
-          })
+          return Effect.flatMap(
+            Effect.tapError(gate.join(call), () => Effect.sync(() => call.onGate(false))),
+            (next) => {
+              call.onGate(false)
+              return Effect.onExit(
+                enter(call, keys, next),
+                (exit) => Exit.isFailure(exit) ? Effect.sync(() => next.gate.abandoned(next)) : Effect.void
+              )
+            }
+          )
         }
         if (held === undefined) {
           const busy = call.gate === "wait"
             ? keys.map((key) => gates.get(key)).find((gate) => gate !== undefined && gate !== pass?.gate)
             : undefined
+          const last = busy ?? pass?.gate
+          if (isLate && last !== undefined) return refuse(last.fault)
           return busy === undefined ? Effect.succeed(pass) : wait(busy)
         }
         const rest = HoldStore.left(held, clock)
         const late = HoldStore.elapsed(clock) + rest > call.deadline
         if (isDeferred(held, rest, call.policy) || (call.gate === "wait" && late)) {
-          pass?.gate.abandoned(pass)
-          return Effect.fail(Fault.withAttempts(held.fault, 0))
+          return refuse(held.fault)
         }
         return call.gate === "wait" ? wait(gateOf(held)) : Effect.succeed(pass)
       })
@@ -523,11 +575,13 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
           return Effect.void
         }
         if (pass !== undefined && isRefusal(error) && error.resetsAt === undefined) {
-          const rest = curve(call.policy, error, pass.gate.refusals++)
+          const rest = Math.max(1, Math.ceil(curve(call.policy, error, pass.gate.refusals++)))
+          const now = clock.unsafeCurrentTimeMillis()
+          const reset = Reset.make({ received: now, waitMillis: rest, named: "delta", by: "the curve of its tier" })
           return remember({
             key: pass.gate.key,
-            fault: error,
-            until: clock.unsafeCurrentTimeMillis() + rest,
+            fault: Fault.withReset(error, reset),
+            until: now + rest,
             elapses: HoldStore.elapsed(clock) + rest,
             refused: error.received.epochMillis
           })

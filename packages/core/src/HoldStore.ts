@@ -53,13 +53,13 @@ export const left = ({ elapses, until }: Held, clock: Clock.Clock): number =>
 export const elapsed = (clock: Clock.Clock): number => Number(clock.unsafeCurrentTimeNanos()) / 1e6
 
 /**
- * The two refusals of one key as one: it lasts until the later end, and was met at the later of both.
+ * The two refusals of one key as one: it lasts as long as the one that lasts longer, and was met at the later of both.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const merge = (self: Held, that: Held): Held => {
-  const later = that.until > self.until ? that : self
+export const merge = (self: Held, that: Held, clock: Clock.Clock): Held => {
+  const later = left(that, clock) > left(self, clock) ? that : self
   return { ...later, refused: Math.max(self.refused, that.refused) }
 }
 
@@ -82,7 +82,7 @@ export class HoldStoreAway extends Data.TaggedError("HoldStoreAway")<{ readonly 
  * @since 0.1.0
  */
 export class HoldStore extends Context.Tag("@recourse/core/HoldStore")<HoldStore, {
-  /** The refusals of these keys, those that have ended too as long as they are remembered. */
+  /** The refusals of these keys; those that have ended may be among them. */
   readonly find: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Held>, HoldStoreAway>
   /** Whether this process knows, without asking anybody, that nothing is remembered of an account and of a model of it. */
   readonly isFree: (account: string, model: string) => boolean
@@ -106,6 +106,9 @@ export interface Options {
 
 /** An account's own refusal, beside those of its models. */
 const OWN = ""
+
+/** So many holds that have ended are forgotten when somebody looks; more are looked for, so that they leave nothing behind. */
+const FEW = 1_024
 
 /** How often holds that have ended are looked for, at most, and at least: milliseconds. */
 const SWEEP = 1_000
@@ -149,7 +152,8 @@ export const makeMemory = (
         if (rest <= 0) drop(key)
         else next = Math.min(next, rest)
       }
-      if (map.size === 0) {
+      // a timer keeps a process from ending, which a few holds are not worth
+      if (map.size <= FEW) {
         sweeper = undefined
         return Effect.void
       }
@@ -161,6 +165,7 @@ export const makeMemory = (
 
     /** Sees to it that a hold which ends so soon is swept then. */
     const arm = (held: Held): Effect.Effect<void> => {
+      if (map.size <= FEW) return Effect.void
       const due = elapsed(clock) + Math.max(left(held, clock), SWEEP)
       if (sweeper !== undefined && due >= wakes) return Effect.void
       sweeper?.unsafeInterruptAsFork(FiberId.none)
@@ -173,7 +178,7 @@ export const makeMemory = (
 
     const remember = (held: Held): Held => {
       const known = map.get(held.key)
-      const merged = known === undefined ? held : merge(known, held)
+      const merged = known === undefined ? held : merge(known, held, clock)
       map.set(held.key, merged)
       if (known === undefined) {
         const [account, model] = partsOf(held.key)
@@ -191,7 +196,17 @@ export const makeMemory = (
     }
 
     return HoldStore.of({
-      find: (keys) => Effect.sync(() => keys.flatMap((key) => map.get(key) ?? [])),
+      find: (keys) =>
+        Effect.sync(() => {
+          const found: Array<Held> = []
+          for (const key of keys) {
+            const held = map.get(key)
+            if (held === undefined) continue
+            if (left(held, clock) > 0) found.push(held)
+            else drop(key)
+          }
+          return found
+        }),
       isFree: (account, model) => {
         const held = models.get(account)
         return held === undefined || !(held.has(model) || held.has(OWN))
@@ -208,7 +223,10 @@ export const makeMemory = (
           drop(key)
           return true
         }),
-      all: Effect.sync(() => [...map.values()])
+      all: Effect.sync(() => {
+        for (const [key, held] of map) if (left(held, clock) <= 0) drop(key)
+        return [...map.values()]
+      })
     })
   })
 

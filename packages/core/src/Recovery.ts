@@ -237,6 +237,8 @@ interface Call<A, E, R> {
   readonly self: Effect.Effect<A, E, R>
   /** Where an interruption would strike while an attempt is made. */
   readonly where: () => "attempt" | "gate"
+  /** What an attempt around this call is told when this one is admitted. */
+  readonly admitted: Effect.Effect<void>
   readonly policy: RetryPolicy.RetryPolicy
   readonly clock: Clock.Clock
   readonly listener: Context.Tag.Service<Listener>
@@ -390,7 +392,7 @@ const attempted = <A, E, R>(call: Call<A, E, R>, replaced: Fault.Fault): Effect.
   const self = Effect.provideService(call.self, Attempt.Attempt, {
     number: attempt,
     replaces: Option.some(replaced),
-    admitted: Effect.void
+    admitted: call.admitted
   })
   const onFailure = (error: E): Effect.Effect<A, E, R> =>
     Fault.isFault(error) ? failed(call, error) : Effect.fail(error)
@@ -459,14 +461,16 @@ const start = <A, E, R>(
         : beneath(self, hold, shared, policy, order, began)
     const first = free ? { self, where: here } : held()
     // a recovery inside an attempt of another one begins its own count
-    const bare = Context.get(context, Attempt.Attempt) === Attempt.first
+    const around = Context.get(context, Attempt.Attempt)
+    const bare = around === Attempt.first
       ? first.self
-      : Effect.provideService(first.self, Attempt.Attempt, Attempt.first)
+      : Effect.provideService(first.self, Attempt.Attempt, { ...Attempt.first, admitted: around.admitted })
     const onFailure = (error: E | Fault.Fault): Effect.Effect<A, E | Fault.Fault, R> => {
       if (!Fault.isFault(error)) return Effect.fail(error)
       const next = free ? held() : first
       const call = {
         ...next,
+        admitted: around.admitted,
         policy,
         clock,
         listener,

@@ -7,6 +7,7 @@ import * as HoldStore from "@recourse/core/HoldStore"
 import * as Recovery from "@recourse/core/Recovery"
 import * as RetryPolicy from "@recourse/core/RetryPolicy"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -16,6 +17,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import { inspect } from "node:util"
@@ -363,6 +365,145 @@ describe("Hold, its store and its keys", () => {
       const exit = yield* Fiber.interrupt(fiber)
       assert.isTrue(Exit.isInterrupted(exit))
       assert.deepStrictEqual(struck, ["gate"])
+    }).pipe(Effect.provide(Hold.layerMemory)))
+})
+
+describe("Hold, what changes while somebody waits", () => {
+  const settle = (hold: Context.Tag.Service<typeof Hold.Hold>, seconds: number, body?: object) =>
+    Effect.flatMap(Effect.flip(refusal(seconds, body)), (fault) => hold.settle(target, fault))
+  const patient: RetryPolicy.RetryPolicy = { ...RetryPolicy.standard, within: Option.none() }
+
+  it.effect("a refusal that another hold has met over the same store is waited for, and looked at but a few times", () =>
+    Effect.gen(function*() {
+      yield* digested
+      const store = yield* HoldStore.makeMemory()
+      let finds = 0
+      const counted = {
+        ...store,
+        find: (keys: ReadonlyArray<string>) => Effect.zipRight(Effect.sync(() => finds++), store.find(keys))
+      }
+      const [one, other] = yield* Effect.all([Hold.make, Hold.make]).pipe(
+        Effect.provideService(HoldStore.HoldStore, counted)
+      )
+      const { ask, log } = provider(() => Effect.succeed("answer"))
+      yield* settle(one, 5)
+      const fibers = yield* Effect.forEach(
+        ["a", "b", "c"],
+        (by) => Effect.fork(Effect.provideService(Recovery.recover(ask(by), waiting), Hold.Hold, one))
+      )
+      yield* TestClock.adjust("1 second")
+      yield* settle(other, 50)
+      yield* TestClock.adjust("2 minutes")
+      yield* Fiber.joinAll(fibers)
+      assert.deepStrictEqual(log.map((entry) => entry.slice(2)), ["51", "51", "51"])
+      assert.isBelow(finds, 20)
+    }).pipe(Effect.scoped))
+
+  it.effect("who waits is told at once when the wait becomes one that its policy defers", () =>
+    Effect.gen(function*() {
+      yield* digested
+      const hold = yield* Hold.Hold
+      yield* settle(hold, 20)
+      const fiber = yield* Effect.fork(Recovery.recover(Effect.succeed("answer"), { ...waiting, policy: patient }))
+      yield* TestClock.adjust("1 second")
+      yield* settle(hold, 7_200)
+      yield* TestClock.adjust(1)
+      const fault = yield* Effect.flip(Fiber.join(fiber))
+      assert.deepStrictEqual([fault._tag, fault.attempts], ["RateLimited", 0])
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
+  it.effect("no attempt begins past the total time, however slow those in front are", () =>
+    Effect.gen(function*() {
+      yield* digested
+      const hold = yield* Hold.Hold
+      const { ask, log } = provider(() => Effect.never)
+      yield* settle(hold, 9)
+      const policy = { ...RetryPolicy.standard, within: Option.some(Duration.seconds(12)) }
+      const fibers = yield* Effect.forEach(Array.from({ length: 20 }, (_, i) => `c${i}`), (by) =>
+        Effect.fork(Recovery.recover(ask(by), { ...waiting, policy })))
+      yield* TestClock.adjust("1 minute")
+      assert.isAtMost(
+        Math.max(...log.map((entry) =>
+          Number(entry.split("@")[1])
+        )),
+        12
+      )
+      yield* Fiber.interruptAll(fibers)
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
+  it.effect("clear lets those go too who wait for a probe", () =>
+    Effect.gen(function*() {
+      yield* digested
+      const hold = yield* Hold.Hold
+      const { ask, log } = provider(() => Effect.never)
+      yield* settle(hold, 5)
+      const fibers = yield* Effect.forEach(["a", "b", "c", "d", "e"], (by) =>
+        Effect.fork(Recovery.recover(ask(by), waiting)))
+      yield* TestClock.adjust("5 seconds")
+      assert.lengthOf(log, 1)
+      yield* hold.clear(target)
+      yield* TestClock.adjust(1)
+      assert.lengthOf(log, 5)
+      yield* Fiber.interruptAll(fibers)
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
+  it.effect("a merge extends a delta whatever the wall clock is set to", () =>
+    Effect.gen(function*() {
+      const clock = yield* Effect.clock
+      const fault = yield* Effect.flip(refusal(600))
+      const long = { key: "k", fault, until: 3_600_000, elapses: 3_600_000, refused: 0 }
+      const short = { key: "k", fault, until: 7_210_000, elapses: 10_000, refused: 1 }
+      assert.deepStrictEqual(HoldStore.merge(long, short, clock), { ...long, refused: 1 })
+      assert.deepStrictEqual(HoldStore.merge(short, long, clock), { ...long, refused: 1 })
+    }))
+
+  it.effect("the end of the layer lets everybody go, and ends the changes", () =>
+    Effect.gen(function*() {
+      yield* digested
+      const scope = yield* Scope.make()
+      const hold = Context.get(yield* Layer.buildWithScope(Hold.layerMemory, scope), Hold.Hold)
+      const changes = yield* Effect.fork(Stream.runDrain(hold.changes))
+      yield* settle(hold, 60)
+      const fiber = yield* Effect.fork(
+        Effect.provideService(Recovery.recover(Effect.succeed("answer"), waiting), Hold.Hold, hold)
+      )
+      yield* TestClock.adjust("1 second")
+      yield* Scope.close(scope, Exit.void)
+      yield* TestClock.adjust(1)
+      assert.isTrue(Option.isSome(yield* Fiber.poll(changes)))
+      assert.strictEqual(yield* Fiber.join(fiber), "answer")
+    }))
+
+  it.effect("what a probe's refusal without a reset extends says until when", () =>
+    Effect.gen(function*() {
+      yield* digested
+      const hold = yield* Hold.Hold
+      const { ask } = provider(() => bare)
+      yield* settle(hold, 5)
+      const fibers = yield* Effect.forEach(["a", "b"], (by) => Effect.fork(Recovery.recover(ask(by), waiting)))
+      yield* TestClock.adjust("5 seconds")
+      const held = Option.getOrThrow(yield* hold.get(target))
+      assert.strictEqual(held.until, 7_000)
+      assert.strictEqual(held.fault.resetsAt?.at.epochMillis, 7_000)
+      const hasty = { ...RetryPolicy.brisk, patience: Duration.seconds(1) }
+      const fault = yield* Effect.flip(Recovery.recover(ask("hasty"), { target, policy: hasty }))
+      assert.strictEqual(fault.attempts, 0)
+      yield* Fiber.interruptAll(fibers)
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
+  it.effect("a recovery inside an attempt tells the hold around it that it is admitted", () =>
+    Effect.gen(function*() {
+      yield* digested
+      const hold = yield* Hold.Hold
+      const { ask, log } = provider(() =>
+        Effect.zipRight(Effect.flatMap(Attempt.Attempt, ({ admitted }) => admitted), Effect.never)
+      )
+      yield* settle(hold, 5)
+      const fibers = yield* Effect.forEach(["a", "b", "c"], (by) =>
+        Effect.fork(Recovery.recover(Recovery.recover(ask(by)), waiting)))
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(log, ["a@5", "b@5", "c@5"])
+      yield* Fiber.interruptAll(fibers)
     }).pipe(Effect.provide(Hold.layerMemory)))
 })
 

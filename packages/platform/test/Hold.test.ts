@@ -105,5 +105,20 @@ describe("One hold, many doors", () => {
       assert.strictEqual(yield* ask("a-model", "two"), 200)
       assert.strictEqual(yield* ask("x", "one", `${provider.url}/v1beta/models/gemini:generateContent`), 200)
       assert.lengthOf(yield* provider.requests, 4)
+      // a signature is new for each request, and the account the same
+      yield* provider.play(refused(60))
+      const signed = (signature: string) =>
+        Effect.promise(() =>
+          fetch(`${provider.url}/model/claude/converse`, {
+            method: "POST",
+            body: "{}",
+            headers: {
+              authorization:
+                `AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261130/us-east-1/bedrock/aws4_request, Signature=${signature}`
+            }
+          })
+        )
+      assert.deepStrictEqual([(yield* signed("1")).status, (yield* signed("2")).status], [429, 429])
+      assert.lengthOf(yield* provider.requests, 1)
     }).pipe(Effect.provide(Hold.layerMemory)))
 })

@@ -108,8 +108,10 @@ const modelOf = ({ body, url }: Asked): string =>
 
 /** The host and its credential are the account, so that the same key at two hosts is two accounts. */
 const targetOf = (asked: Asked): Hold.Target => {
-  const credential = credentials.map((name) => asked.headers.get(name)).find((value) => value !== null) ??
+  const sent = credentials.map((name) => asked.headers.get(name)).find((value) => value !== null) ??
     asked.url.searchParams.get("key") ?? ""
+  // a signature is another one for each request; whose it is stands in front
+  const credential = /^AWS4-\S{1,64} Credential=([^/,\s]{1,256})/.exec(sent)?.[1] ?? sent
   return { account: Redacted.make(`${asked.url.host}\n${credential}`), model: modelOf(asked) }
 }
 
