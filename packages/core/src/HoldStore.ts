@@ -115,7 +115,8 @@ const SWEEP = 1_000
 const LOOK = 60_000
 
 /**
- * A store of this process. A hold that has ended leaves no memory behind.
+ * A store of this process. Holds that have ended are forgotten: by themselves where they are more than 1,024, else when somebody
+ * looks, since a timer would keep a program from ending.
  *
  * @category constructors
  * @since 0.1.0
