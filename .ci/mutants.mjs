@@ -162,8 +162,8 @@ const mutants = [
   [
     "an inner recovery sees the outer's attempt",
     recovery,
-    "Context.get(context, Attempt.Attempt) === Attempt.first",
-    "context !== undefined",
+    "const bare = around === Attempt.first",
+    "const bare = around !== undefined",
     recovering
   ],
   [
