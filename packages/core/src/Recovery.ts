@@ -468,8 +468,9 @@ const start = <A, E, R>(
     const onFailure = (error: E | Fault.Fault): Effect.Effect<A, E | Fault.Fault, R> => {
       if (!Fault.isFault(error)) return Effect.fail(error)
       const next = free ? held() : first
-      const call = {
-        ...next,
+      const call: Call<A, E | Fault.Fault, R> = {
+        self: next.self,
+        where: next.where,
         admitted: around.admitted,
         policy,
         clock,
