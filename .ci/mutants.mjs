@@ -379,8 +379,8 @@ const mutants = [
   [
     "the total time ends at the gate",
     hold,
-    "(call.gate === \"wait\" && late)",
-    "(call.gate === \"open\" && late)",
+    "now + HoldStore.left(held, clock) > call.deadline ? refuse",
+    "now + HoldStore.left(held, clock) > Infinity ? refuse",
     holds
   ],
   [
@@ -406,6 +406,7 @@ const mutants = [
   ],
   ["one key's hold is another's", exchange, "${asked.url.host}\\n${credential}", "${asked.url.host}\\n", doors],
   ["a queue without a bound", pacer, "if (waiting >= queue)", "if (waiting >= queue + 9)", paces],
+  ["a gate that does not follow its store", hold, "standing?.close(held)", "void standing", holds],
   [
     "a wait that has become too long is gone on with",
     hold,

@@ -399,7 +399,7 @@ class Gate {
 
 // --- the rule ----------------------------------------------------------------------------------------------------------
 
-/** Whether a provider answered, and did not refuse for now. */
+/** Whether a provider answered at all, so that those behind need not wait to hear of it. */
 const isAnswered = (fault: Fault.Fault): boolean => fault.evidence._tag === "Response"
 
 const isRefusal = (fault: Fault.Fault): boolean => fault._tag === "RateLimited" || fault._tag === "Overloaded"
@@ -531,8 +531,9 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
     const enter = (call: Call, keys: Keys, pass: Pass | undefined): Effect.Effect<Pass | undefined, Fault.Fault> =>
       Effect.flatMap(lookUp(keys), (found) => {
         if (closed) return Effect.succeed(pass)
-        const held = found.find((one) => isDeferred(one, HoldStore.left(one, clock), call.policy)) ?? governing(found)
-        const isLate = HoldStore.elapsed(clock) > call.deadline
+        const deferred = found.find((one) => isDeferred(one, HoldStore.left(one, clock), call.policy))
+        const held = deferred ?? governing(found)
+        const now = HoldStore.elapsed(clock)
         const refuse = (fault: Fault.Fault): Effect.Effect<never, Fault.Fault> => {
           pass?.gate.abandoned(pass)
           return Effect.fail(Fault.withAttempts(fault, 0))
@@ -556,15 +557,12 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
             ? keys.map((key) => gates.get(key)).find((gate) => gate !== undefined && gate !== pass?.gate)
             : undefined
           const last = busy ?? pass?.gate
-          if (isLate && last !== undefined) return refuse(last.fault)
+          if (now > call.deadline && last !== undefined) return refuse(last.fault)
           return busy === undefined ? Effect.succeed(pass) : wait(busy)
         }
-        const rest = HoldStore.left(held, clock)
-        const late = HoldStore.elapsed(clock) + rest > call.deadline
-        if (isDeferred(held, rest, call.policy) || (call.gate === "wait" && late)) {
-          return refuse(held.fault)
-        }
-        return call.gate === "wait" ? wait(gateOf(held)) : Effect.succeed(pass)
+        if (deferred !== undefined) return refuse(deferred.fault)
+        if (call.gate === "open") return Effect.succeed(pass)
+        return now + HoldStore.left(held, clock) > call.deadline ? refuse(held.fault) : wait(gateOf(held))
       })
 
     /** What an attempt that failed says of its target. */
@@ -663,12 +661,16 @@ export const layer: Layer.Layer<Hold, never, HoldStore.HoldStore> = Layer.scoped
  *
  * @example
  * ```ts
- * import { Diagnosis, Hold, Recovery } from "@recourse/core"
+ * import { Hold, Recovery } from "@recourse/core"
  * import { Effect, Redacted } from "effect"
  *
  * const target = { account: Redacted.make("a key"), model: "a-model" }
- * const call = Effect.fail(Diagnosis.fromResponse({ status: 429, headers: { "retry-after": "600" } }, { received: Date.now() }))
- * const recovered = call.pipe(Recovery.recover({ target, gate: "wait" }), Effect.provide(Hold.layerMemory))
+ * const call = Effect.tryPromise({ try: () => Promise.resolve("an answer"), catch: (error) => error })
+ * const recovered = call.pipe(
+ *   Recovery.read,
+ *   Recovery.recover({ target, gate: "wait" }),
+ *   Effect.provide(Hold.layerMemory)
+ * )
  * ```
  *
  * @category layers

@@ -195,16 +195,15 @@ const recovered = (call: Call): Effect.Effect<Response, Threw> =>
       last
     })
     const asked = (): Exchange.Asked => {
-      const { init, input, method, url } = call
-      const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
-      return { method, url, headers, body: typeof init?.body === "string" ? init.body : undefined }
+      const { init, method, url } = call
+      return { method, url, headers: headersOf(call), body: typeof init?.body === "string" ? init.body : undefined }
     }
     return Effect.map(
       Effect.matchEffect(Exchange.recovered(attempt, call.options, { asked, last, once: again }), {
         onFailure: (fault) =>
           // what comes again unchanged does not begin another minute
           Effect.zipRight(again ? Effect.void : call.memory.keep(call), Effect.suspend(() => last.handBack(fault))),
-        onSuccess: (answer) => Effect.as(call.memory.forget(call), answer)
+        onSuccess: (answer) => again ? Effect.as(call.memory.forget(call), answer) : Effect.succeed(answer)
       }),
       ({ response }) => response
     )
@@ -241,10 +240,13 @@ const run = (
 // --- what was given up on ----------------------------------------------------------------------------------------------
 
 /** Headers that make one request another: whose it is, and which. */
-const telling = ["authorization", "x-api-key", "api-key", "x-goog-api-key", "idempotency-key"]
+const telling = [...Exchange.credentials, "idempotency-key"]
+
+const headersOf = ({ init, input }: Call): Headers =>
+  new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
 
 /** Whether the SDK says that it asks for the first time; one that obeys `x-should-retry` says so of every call of its caller's. */
-const isFirst = ({ init }: Call): boolean => new Headers(init?.headers).get("x-stainless-retry-count") === "0"
+const isFirst = (call: Call): boolean => headersOf(call).get("x-stainless-retry-count") === "0"
 
 /** Requests that were given up on, as digests: neither a prompt nor a key is kept. */
 class Memory {
@@ -266,7 +268,7 @@ class Memory {
   }
 
   forget(call: Call): Effect.Effect<void> {
-    return this.#until.size === 0 ? Effect.void : Effect.map(digest(call), (key) => {
+    return Effect.map(digest(call), (key) => {
       if (key !== undefined) this.#until.delete(key)
     })
   }
@@ -286,14 +288,15 @@ class Memory {
 const MEMORY = 1_024
 
 /** A digest of what makes a request the same; nothing for a body that cannot be read twice, or does not end. */
-const digest = ({ init, input, method, url }: Call): Effect.Effect<string | undefined> =>
+const digest = (call: Call): Effect.Effect<string | undefined> =>
   Effect.timeoutTo({ duration: "1 second", onSuccess: (key: string | undefined) => key, onTimeout: () => undefined })(
     Effect.promise(async () => {
+      const { init, input, method, url } = call
       const request = input instanceof Request ? input : undefined
       const body = init?.body ?? (request?.body === null ? "" : await request?.clone().arrayBuffer()) ?? ""
       const bytes = typeof body === "string" ? new TextEncoder().encode(body) : bytesOf(body)
       if (bytes === undefined) return undefined
-      const headers = new Headers(init?.headers ?? request?.headers)
+      const headers = headersOf(call)
       const head = new TextEncoder().encode(
         JSON.stringify([method, url.href, telling.map((name) => headers.get(name))])
       )

@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
 import { subscribe, unsubscribe } from "node:diagnostics_channel"
-import { quick } from "./quick.ts"
+import { quick, thrownBy } from "./quick.ts"
 
 type Scripted = Context.Tag.Service<Provider.ScriptedProvider>
 
@@ -42,15 +42,6 @@ const refusal = Provider.answer(429, {
   headers: { "retry-after-ms": "1", "x-request-id": "req_1" },
   body: { error: { message: "later" } }
 })
-
-const thrownBy = async (run: () => Promise<unknown>): Promise<unknown> => {
-  try {
-    await run()
-  } catch (error) {
-    return error
-  }
-  return assert.fail("nothing was thrown")
-}
 
 describe("RecourseFetch, what it hands back", () => {
   scripted(

@@ -7,7 +7,7 @@ import * as Provider from "@recourse/testing/ScriptedProvider"
 import { APICallError, generateText, RetryError, streamText } from "ai"
 import * as Effect from "effect/Effect"
 import OpenAI, { APIError as OpenAIError } from "openai"
-import { quick } from "./quick.ts"
+import { quick, thrownBy } from "./quick.ts"
 
 interface Client {
   readonly name: string
@@ -129,25 +129,16 @@ const spent = Provider.answer(429, {
   body: { error: { code: "insufficient_quota", type: "insufficient_quota", message: "no credit" } }
 })
 
-const thrownBy = async (run: () => Promise<unknown>): Promise<unknown> => {
-  try {
-    await run()
-  } catch (error) {
-    return error
-  }
-  return assert.fail("nothing was thrown")
-}
-
 it.scopedLive("ai asks but once for a spent quota if it is told to retry nothing", () =>
   Effect.gen(function*() {
     const provider = yield* Provider.make()
-    yield* provider.play(spent)
-    const model = createOpenAI({ apiKey, baseURL: `${provider.url}/v1`, fetch: RecourseFetch.make({ policy: quick }) })(
-      "m"
-    )
-    const error = yield* Effect.promise(() => thrownBy(() => generateText({ model, prompt, maxRetries: 0 })))
-    assert.isTrue(isCallError(error, 429))
-    assert.lengthOf(yield* provider.requests, 1)
+    const settings = { apiKey, baseURL: `${provider.url}/v1`, fetch: RecourseFetch.make({ policy: quick, memory: 0 }) }
+    for (const model of [createOpenAI(settings)("m"), createAnthropic(settings)("m")]) {
+      yield* provider.play(spent)
+      const asking = () => generateText({ model, prompt, maxRetries: 0, maxOutputTokens: 9 })
+      assert.isTrue(isCallError(yield* Effect.promise(() => thrownBy(asking)), 429))
+      assert.lengthOf(yield* provider.requests, 1)
+    }
   }))
 
 for (const { ask, isOwn, name, sent, stream } of clients) {

@@ -1,3 +1,4 @@
+import { assert } from "@effect/vitest"
 import * as RetryPolicy from "@recourse/core/RetryPolicy"
 import * as Either from "effect/Either"
 
@@ -7,3 +8,13 @@ const tier = { attempts: 3, base: 1, ceiling: 2 }
 export const quick: RetryPolicy.RetryPolicy = Either.getOrThrow(
   RetryPolicy.make({ tierOf: RetryPolicy.standard.tierOf, tiers: { transient: tier, refused: tier, malformed: tier } })
 )
+
+/** What a promise was rejected with; a test that gets an answer instead fails. */
+export const thrownBy = async (run: () => Promise<unknown>): Promise<unknown> => {
+  try {
+    await run()
+  } catch (error) {
+    return error
+  }
+  return assert.fail("nothing was thrown")
+}

@@ -97,7 +97,8 @@ export interface Asked {
   readonly body: string | undefined
 }
 
-const credentials = ["authorization", "x-api-key", "api-key", "x-goog-api-key"]
+/** The headers that say whose a request is. */
+export const credentials = ["authorization", "x-api-key", "api-key", "x-goog-api-key"]
 
 /** How far into a body its model is looked for; it stands near the front. */
 const SCAN = 65_536
@@ -425,10 +426,10 @@ export const attempt = <E, F, R>(
         onSuccess: (head) => {
           const answer = new Answer(head, watch)
           const ok = head.status >= 200 && head.status < 300
-          const read = (judges ? ok && isStream(head, url) : head.status < 400)
+          const handled = (judges ? ok && isStream(head, url) : head.status < 400)
             ? Effect.sync(() => answer.handed())
             : Effect.onInterrupt(ok ? good(answer) : bad(answer), () => Effect.sync(() => answer.discard()))
-          return ok ? Effect.zipRight(Effect.flatMap(Attempt.Attempt, ({ admitted }) => admitted), read) : read
+          return ok ? Effect.zipRight(Effect.flatMap(Attempt.Attempt, ({ admitted }) => admitted), handled) : handled
         }
       }
     ))
