@@ -100,6 +100,8 @@ describe("Laws, the drive beside Effect.retry", () => {
       Effect.gen(function*() {
         const at: Array<number> = []
         const call = Effect.gen(function*() {
+          // clocks count whole milliseconds; the test clock wakes a sleeper between two
+          yield* Effect.sleep(yield* Effect.map(Clock.currentTimeMillis, (now) => Math.ceil(now) - now))
           const now = yield* Clock.currentTimeMillis
           const failure = run[at.length]
           at.push(now)
