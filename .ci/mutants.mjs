@@ -377,6 +377,21 @@ const mutants = [
   ],
   ["the gate has no order", hold, "> call.order) high = middle", "> call.order + 1e9) high = middle", holds],
   [
+    "a recovery inside a probe waits for it",
+    hold,
+    "gate !== pass?.gate && gate !== around?.gate",
+    "gate !== pass?.gate",
+    holds
+  ],
+  [
+    "who waits does not hear of another key",
+    hold,
+    "for (const gate of related(merged.key)) gate.recall(merged.key)",
+    "",
+    holds
+  ],
+  ["a store that cannot be written warns each time", hold, "const known = away.size > 0", "const known = false", holds],
+  [
     "the total time ends at the gate",
     hold,
     "now + HoldStore.left(held, clock) > call.deadline ? refuse",

@@ -164,7 +164,8 @@ const SLICE = 500
 
 interface Waiter {
   readonly call: Call
-  readonly resume: (next: Effect.Effect<Pass, Fault.Fault>) => void
+  readonly keys: Keys
+  readonly resume: (next: Effect.Effect<Pass | undefined, Fault.Fault>) => void
   /** It waits no longer. */
   gone: boolean
   pass: Pass | undefined
@@ -174,6 +175,11 @@ interface Waiter {
 interface Pass {
   readonly gate: Gate
 }
+
+/** The leave that the attempt around a call has: a gate does not wait for itself. */
+class Around extends Context.Reference<Around>()("@recourse/core/Hold/Around", {
+  defaultValue: (): Pass | undefined => undefined
+}) {}
 
 /** Those who wait for one key: until its reset, and then for those who were let go before them. */
 class Gate {
@@ -218,10 +224,10 @@ class Gate {
     return this.#fault
   }
 
-  /** Waits for a place among those that are let go. */
-  join(call: Call): Effect.Effect<Pass, Fault.Fault> {
+  /** Waits for a place among those that are let go, or for news that sends it to look again, without a pass. */
+  join(call: Call, keys: Keys): Effect.Effect<Pass | undefined, Fault.Fault> {
     return Effect.async((resume) => {
-      const waiter: Waiter = { call, resume, gone: false, pass: undefined }
+      const waiter: Waiter = { call, keys, resume, gone: false, pass: undefined }
       let low = 0
       let high = this.#waiting.length
       while (low < high) {
@@ -252,6 +258,15 @@ class Gate {
     this.#refuse(({ deadline, policy }) => end > deadline || isDeferred(held, rest, policy))
     this.#arm()
     this.#emptied()
+  }
+
+  /** Another key is refused: those that it concerns look again. */
+  recall(key: string): void {
+    for (const waiter of this.#waiting) {
+      if (waiter.gone || !waiter.keys.includes(key)) continue
+      this.#leave(waiter)
+      waiter.resume(Effect.succeed(undefined))
+    }
   }
 
   #refuse(whom: (call: Call) => boolean): void {
@@ -443,20 +458,25 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
         return PubSub.shutdown(changes)
       })
     )
-    let away = false
+    const away = new Set<"read" | "written">()
     // how often something was cleared: what was found before is stale
     let clears = 0
 
     // a store that is away holds nobody; it is said once, until it is back
-    const open = <A>(effect: Effect.Effect<A, HoldStore.HoldStoreAway>, otherwise: A): Effect.Effect<A> =>
+    const open = <A>(
+      what: "read" | "written",
+      effect: Effect.Effect<A, HoldStore.HoldStoreAway>,
+      otherwise: A
+    ): Effect.Effect<A> =>
       Effect.matchEffect(effect, {
         onFailure: (error) => {
-          if (away) return Effect.succeed(otherwise)
-          away = true
+          const known = away.size > 0
+          away.add(what)
+          if (known) return Effect.succeed(otherwise)
           return Effect.as(Effect.logWarning(`${error.message} Calls are let through.`), otherwise)
         },
         onSuccess: (value) => {
-          away = false
+          away.delete(what)
           return Effect.succeed(value)
         }
       })
@@ -465,7 +485,7 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
     const tell = (change: Change): Effect.Effect<void> => closed ? Effect.void : PubSub.publish(changes, change)
 
     const find = (keys: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<HoldStore.Held>> =>
-      open(store.find(keys), [])
+      open("read", store.find(keys), [])
 
     /** The refusal that ends last, of those that have not ended. */
     const governing = (found: ReadonlyArray<HoldStore.Held>): HoldStore.Held | undefined => {
@@ -493,9 +513,21 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
       return gate
     }
 
+    /** The gates of other keys at which somebody may wait whom a key concerns. */
+    const related = (key: string): ReadonlyArray<Gate> => {
+      const slash = key.indexOf("/")
+      const account = gates.get(key.slice(0, slash))
+      return slash < 0
+        ? Array.from(gates.values()).filter((gate) => gate.key.startsWith(`${key}/`))
+        : account === undefined
+        ? []
+        : [account]
+    }
+
     const remember = (held: HoldStore.Held): Effect.Effect<void> =>
-      Effect.flatMap(open(store.extend(held), held), (merged) => {
+      Effect.flatMap(open("written", store.extend(held), held), (merged) => {
         gates.get(merged.key)?.close(merged)
+        for (const gate of related(merged.key)) gate.recall(merged.key)
         return tell({ _tag: "Held", held: merged })
       })
 
@@ -515,7 +547,7 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
 
     const cleared = (keys: ReadonlyArray<string>, before: number): Effect.Effect<void> =>
       Effect.forEach(keys, (key) =>
-        Effect.flatMap(open(store.forget(key, before), false), (forgotten) => {
+        Effect.flatMap(open("written", store.forget(key, before), false), (forgotten) => {
           const gate = gates.get(key)
           if (forgotten || before === Number.POSITIVE_INFINITY) clears++
           if (before === Number.POSITIVE_INFINITY || (forgotten && gate?.isClosed === true)) gate?.free()
@@ -528,7 +560,12 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
         return Effect.flatMap(find(keys), (found) => seen === clears ? Effect.succeed(found) : lookUp(keys))
       })
 
-    const enter = (call: Call, keys: Keys, pass: Pass | undefined): Effect.Effect<Pass | undefined, Fault.Fault> =>
+    const enter = (
+      call: Call,
+      keys: Keys,
+      around: Pass | undefined,
+      pass: Pass | undefined
+    ): Effect.Effect<Pass | undefined, Fault.Fault> =>
       Effect.flatMap(lookUp(keys), (found) => {
         if (closed) return Effect.succeed(pass)
         const deferred = found.find((one) => isDeferred(one, HoldStore.left(one, clock), call.policy))
@@ -542,19 +579,21 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
           pass?.gate.abandoned(pass)
           call.onGate(true)
           return Effect.flatMap(
-            Effect.tapError(gate.join(call), () => Effect.sync(() => call.onGate(false))),
+            Effect.tapError(gate.join(call, keys), () => Effect.sync(() => call.onGate(false))),
             (next) => {
               call.onGate(false)
               return Effect.onExit(
-                enter(call, keys, next),
-                (exit) => Exit.isFailure(exit) ? Effect.sync(() => next.gate.abandoned(next)) : Effect.void
+                enter(call, keys, around, next),
+                (exit) => Exit.isFailure(exit) ? Effect.sync(() => next?.gate.abandoned(next)) : Effect.void
               )
             }
           )
         }
         if (held === undefined) {
           const busy = call.gate === "wait"
-            ? keys.map((key) => gates.get(key)).find((gate) => gate !== undefined && gate !== pass?.gate)
+            ? keys.map((key) => gates.get(key)).find((gate) =>
+              gate !== undefined && gate !== pass?.gate && gate !== around?.gate
+            )
             : undefined
           const last = busy ?? pass?.gate
           if (now > call.deadline && last !== undefined) return refuse(last.fault)
@@ -602,15 +641,18 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
       keys: Keys
     ): Effect.Effect<A, E | Fault.Fault, R> =>
       Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(restore(enter(call, keys, undefined)), (pass) => {
+        Effect.flatMap(Effect.flatMap(Around, (around) => restore(enter(call, keys, around, undefined))), (pass) => {
           const began = clock.unsafeCurrentTimeMillis()
           const attempt = pass === undefined ?
             self :
             Effect.flatMap(Attempt.Attempt, (attempt) =>
-              Effect.provideService(self, Attempt.Attempt, {
-                ...attempt,
-                admitted: Effect.sync(() => pass.gate.admitted(pass))
-              }))
+              Effect.provide(
+                self,
+                Context.make(Around, pass).pipe(Context.add(Attempt.Attempt, {
+                  ...attempt,
+                  admitted: Effect.sync(() => pass.gate.admitted(pass))
+                }))
+              ))
           return Effect.matchCauseEffect(restore(attempt), {
             onFailure: (cause) => {
               const failure = Exit.failCause(cause)
@@ -633,7 +675,7 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
           resolved(target),
           (keys) => Effect.map(find(keys), (found) => Option.fromNullable(governing(found)))
         ),
-      all: Effect.map(open(store.all, []), (found) => found.filter((held) => HoldStore.left(held, clock) > 0)),
+      all: Effect.map(open("read", store.all, []), (found) => found.filter((held) => HoldStore.left(held, clock) > 0)),
       changes: Stream.fromPubSub(changes),
       clear: (target) => Effect.flatMap(resolved(target), (keys) => cleared(keys, Number.POSITIVE_INFINITY)),
       isFree: (target) => {

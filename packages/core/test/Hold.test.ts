@@ -293,23 +293,29 @@ describe("Hold, what takes a refusal back", () => {
 describe("Hold, its store and its keys", () => {
   it.effect("a store that is away holds nobody, and says so once", () =>
     Effect.gen(function*() {
-      const lines: Array<string> = []
       const away = Effect.fail(new HoldStore.HoldStoreAway({ cause: "no route" }))
-      const store = Layer.succeed(HoldStore.HoldStore, {
-        find: () => away,
-        isFree: () => false,
-        extend: () => away,
-        forget: () => away,
-        all: away
-      })
-      yield* Effect.gen(function*() {
-        assert.strictEqual(yield* Recovery.recover(Effect.succeed("answer"), { target }), "answer")
-        assert.strictEqual((yield* Effect.flip(Recovery.recover(refusal(600), { target })))._tag, "RateLimited")
-      }).pipe(
-        Effect.provide(Layer.provide(Hold.layer, store)),
-        Effect.provide(Logger.replace(Logger.defaultLogger, Logger.make(({ message }) => lines.push(String(message)))))
-      )
-      assert.deepStrictEqual(lines, ["The store of holds cannot be reached: no route Calls are let through."])
+      // one that cannot be reached, and one that can be read but not written
+      for (const find of [away, Effect.succeed([])]) {
+        const lines: Array<string> = []
+        const store = Layer.succeed(HoldStore.HoldStore, {
+          find: () => find,
+          isFree: () => false,
+          extend: () => away,
+          forget: () => away,
+          all: away
+        })
+        yield* Effect.gen(function*() {
+          assert.strictEqual(yield* Recovery.recover(Effect.succeed("answer"), { target }), "answer")
+          assert.strictEqual((yield* Effect.flip(Recovery.recover(refusal(600), { target })))._tag, "RateLimited")
+          assert.strictEqual((yield* Effect.flip(Recovery.recover(refusal(600), { target })))._tag, "RateLimited")
+        }).pipe(
+          Effect.provide(Layer.provide(Hold.layer, store)),
+          Effect.provide(
+            Logger.replace(Logger.defaultLogger, Logger.make(({ message }) => lines.push(String(message))))
+          )
+        )
+        assert.deepStrictEqual(lines, ["The store of holds cannot be reached: no route Calls are let through."])
+      }
     }))
 
   it.effect("a credential stands nowhere", () =>
@@ -506,6 +512,43 @@ describe("Hold, what changes while somebody waits", () => {
       yield* TestClock.adjust("5 seconds")
       assert.deepStrictEqual(log, ["a@5", "b@5", "c@5"])
       yield* Fiber.interruptAll(fibers)
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
+  it.effect("a recovery inside a probe of the same target does not wait for that probe", () =>
+    Effect.gen(function*() {
+      yield* digested
+      const hold = yield* Hold.Hold
+      const { ask, log } = provider(() => Effect.succeed("answer"))
+      yield* settle(hold, 5)
+      const fiber = yield* Effect.fork(ask("inner").pipe(Recovery.recover(waiting), Recovery.recover(waiting)))
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(log, ["inner@5"])
+      assert.strictEqual(yield* Fiber.join(fiber), "answer")
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
+  it.effect("who waits for a model learns when its account is refused, and the other way round", () =>
+    Effect.gen(function*() {
+      yield* digested
+      const { ask, log } = provider(() => Effect.succeed("answer"))
+      const plan = refusal(600, { error: { type: "usage_limit_reached" } })
+      for (
+        const [near, far] of [[refusal(20), plan], [
+          refusal(20, { error: { type: "usage_limit_reached" } }),
+          refusal(600)
+        ]] as const
+      ) {
+        const hold = yield* Hold.Hold
+        yield* hold.settle(target, yield* Effect.flip(near))
+        const fiber = yield* Effect.fork(Effect.flip(Recovery.recover(ask("waiting"), waiting)))
+        yield* TestClock.adjust("1 second")
+        yield* hold.settle(target, yield* Effect.flip(far))
+        yield* TestClock.adjust(0)
+        const known = fiber.unsafePoll()
+        assert.isNotNull(known)
+        assert.isTrue(Exit.isSuccess(known ?? Exit.void))
+        yield* hold.clear(target)
+      }
+      assert.deepStrictEqual(log, [])
     }).pipe(Effect.provide(Hold.layerMemory)))
 })
 

@@ -11,6 +11,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
+import * as Hash from "effect/Hash"
 import * as Option from "effect/Option"
 import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
@@ -107,13 +108,28 @@ const modelOf = ({ body, url }: Asked): string =>
   /\/(?:models?|deployments|engines)\/([^/:?]{1,200})/.exec(url.pathname)?.[1] ??
     /"model"\s{0,8}:\s{0,8}"([^"\\]{1,200})"/.exec(body?.slice(0, SCAN) ?? "")?.[1] ?? "any"
 
+/** The wrappers of the credentials that were sent last, by a hash: what is digested for one of them is not digested again. */
+const wrapped = new Map<number, Redacted.Redacted>()
+
+const WRAPPED = 256
+
+const wrap = (credential: string): Redacted.Redacted => {
+  const hash = Hash.string(credential)
+  const known = wrapped.get(hash)
+  if (known !== undefined && Redacted.value(known) === credential) return known
+  const made = Redacted.make(credential)
+  wrapped.set(hash, made)
+  for (const oldest of wrapped.keys()) if (wrapped.size > WRAPPED) wrapped.delete(oldest)
+  return made
+}
+
 /** The host and its credential are the account, so that the same key at two hosts is two accounts. */
 const targetOf = (asked: Asked): Hold.Target => {
   const sent = credentials.map((name) => asked.headers.get(name)).find((value) => value !== null) ??
     asked.url.searchParams.get("key") ?? ""
   // a signature is another one for each request; whose it is stands in front
   const credential = /^AWS4-\S{1,64} Credential=([^/,\s]{1,256})/.exec(sent)?.[1] ?? sent
-  return { account: Redacted.make(`${asked.url.host}\n${credential}`), model: modelOf(asked) }
+  return { account: wrap(`${asked.url.host}\n${credential}`), model: modelOf(asked) }
 }
 
 /** Whether a request is one to recover. */
