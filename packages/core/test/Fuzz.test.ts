@@ -9,11 +9,12 @@ import * as Schema from "effect/Schema"
 
 const list = (text: string) => FastCheck.constantFrom(...text.trim().split(/\s+/))
 
-const keys = list(`
+const names = `
   error message code type status cause errors lastError name stack response headers data body details metadata raw
-  choices candidates finish_reason retry_after resets_at $metadata statusCode responseBody _tag reason violations
-  __proto__ toJSON then 0 length
-`)
+  choices candidates finish_reason retry_after resets_at $metadata statusCode responseBody _tag reason
+  __proto__ toJSON then 0 length violations
+`.trim().split(/\s+/)
+const keys = FastCheck.constantFrom(...names)
 const words = FastCheck.oneof(
   list(
     "rate_limit_exceeded {\"error\":{ 429 ECONNRESET AbortError RequestError Transport [[[[ \\ ' data:{ <html><title>"
@@ -143,6 +144,18 @@ describe("Whatever it is handed, a diagnosis gives a fault", () => {
   ], ([status, body]) => {
     sound(Diagnosis.fromResponse({ status, body }, { received: 0 }))
   }, runs)
+
+  it("every hostile value, within everything that is looked into", () => {
+    for (const make of hostile) {
+      for (const outer of names) {
+        for (const inner of names) {
+          const body = { [outer]: { [inner]: make() } }
+          assert.isTrue(Fault.isFault(Diagnosis.fromResponse({ status: 400, body }, { received: 0 })))
+          assert.isTrue(Fault.isFault(Diagnosis.fromUnknown(body, { received: 0 })))
+        }
+      }
+    }
+  })
 
   it("every hostile value, at every place", () => {
     for (const make of hostile) {

@@ -1,5 +1,5 @@
 import * as StreamEnd from "../StreamEnd.ts"
-import { copyOf, isList, isRecord, peek } from "./peek.ts"
+import { copyOf, isList, isRecord, numberOf, peek } from "./peek.ts"
 
 /** One structured answer: an error object, or one that it relays. */
 export interface Answer {
@@ -320,7 +320,7 @@ export const exceptionIn = (text: string): string | undefined => {
 }
 
 /** How many items of a list are looked at. */
-const itemsOf = (list: unknown): number => Math.min(ITEMS, Number(peek(list, "length")) || 0)
+const itemsOf = (list: unknown): number => Math.min(ITEMS, numberOf(peek(list, "length")) || 0)
 
 const visit = (walk: Walk, value: unknown, under: string, depth: number): void => {
   if (typeof value === "string") {
