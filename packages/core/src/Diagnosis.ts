@@ -280,6 +280,13 @@ const fromAnswers = (
   return { decided, status: outer }
 }
 
+const cutShort = decision(
+  "StreamCut",
+  "frames",
+  "none of them ends the stream",
+  "the bytes ended before the protocol did"
+)
+
 const fromResponseLeaf = (response: Evidence.Response, own: Options["codes"]): Decision => {
   const raw = rawOf(response)
   const answers = answersOf(response)
@@ -314,7 +321,7 @@ const fromResponseLeaf = (response: Evidence.Response, own: Options["codes"]): D
   const said = found === undefined ? fromProse(prose, exceptions) : undefined
   found ??= said?.decided
   if (found === undefined && cut) {
-    found = decision("StreamCut", "frames", "none of them ends the stream", "the bytes ended before the protocol did")
+    found = cutShort
   }
   found = found === undefined ? undefined : refined(found, status ?? said?.status, prose, exceptions)
   if (
@@ -518,6 +525,22 @@ const isGood = ({ body, status }: ReturnType<typeof rawOf>): boolean => {
  * @since 0.1.0
  */
 export const fromFrame = (frame: unknown, options: Options): Fault.Fault => diagnose(Evidence.fromFrame(frame), options)
+
+/**
+ * The fault of a stream whose bytes ended in order before its protocol did.
+ *
+ * @example
+ * ```ts
+ * import { Diagnosis } from "@recourse/core"
+ *
+ * Diagnosis.fromCut({ received: Date.now() })._tag // "StreamCut"
+ * ```
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const fromCut = (options: Options): Fault.StreamCut =>
+  new Fault.StreamCut(new Diagnosed(Evidence.fromFrame(undefined), millisOf(options.received), cutShort, 1))
 
 /**
  * The fault that anything thrown means: an SDK's error, a socket's, a DOMException, Effect's own failures, a string. A

@@ -48,7 +48,8 @@ export type Because = RetryPolicy.Ended | "budget"
  * What happens to a call, as it happens.
  *
  * `Failed.attempts` is how many attempts the fault stands for: more than 1 where a recovery or an SDK below has retried, which
- * then count in the tier as if they had been made here. `Interrupted` says where the interruption struck.
+ * then count in the tier as if they had been made here. `Cut` is an answer that ends before it was finished, of which a part was
+ * shown; see `StreamRecovery`. `Interrupted` says where the interruption struck.
  *
  * @category models
  * @since 0.1.0
@@ -66,7 +67,13 @@ export type Event =
   }
   | { readonly _tag: "Surfaced"; readonly attempt: number; readonly fault: Fault.Fault; readonly because: Because }
   | { readonly _tag: "Recovered"; readonly attempt: number }
-  | { readonly _tag: "Interrupted"; readonly attempt: number; readonly where: "attempt" | "backoff" | "gate" }
+  | { readonly _tag: "Cut"; readonly attempt: number; readonly cut: "Stalled"; readonly fault: Fault.Fault }
+  | { readonly _tag: "Cut"; readonly attempt: number; readonly cut: "OutputCap"; readonly stopReason: string }
+  | {
+    readonly _tag: "Interrupted"
+    readonly attempt: number
+    readonly where: "attempt" | "backoff" | "gate" | "stream"
+  }
 
 /**
  * Who is told of every event of the recoveries in its scope; nobody by default. A listener runs in the fiber of the call, so
@@ -110,6 +117,7 @@ export const withListener: {
 const keys = {
   retries: MetricKey.counter("recourse_retries", { incremental: true }),
   surfaced: MetricKey.counter("recourse_surfaced", { incremental: true }),
+  cuts: MetricKey.counter("recourse_cuts", { incremental: true }),
   waits: MetricKey.histogram(
     "recourse_wait_millis",
     MetricBoundaries.exponential({ start: 1, factor: 4, count: 16 })
@@ -133,6 +141,14 @@ export const retries: Metric.Metric.Counter<number> = Metric.fromMetricKey(keys.
 export const surfaced: Metric.Metric.Counter<number> = Metric.fromMetricKey(keys.surfaced)
 
 /**
+ * How many answers were cut after a part of them was shown, by `tag`, the fault's or `OutputCap`, and `cut`.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const cuts: Metric.Metric.Counter<number> = Metric.fromMetricKey(keys.cuts)
+
+/**
  * How long the waits were, in milliseconds, by `tag` and `tier`.
  *
  * @category metrics
@@ -147,7 +163,8 @@ const labels = (tags: { readonly [name: string]: string }) =>
 const metricsFor = (tag: string, what: string) => ({
   retries: Metric.fromMetricKey(MetricKey.taggedWithLabels(keys.retries, labels({ tag, tier: what }))),
   waits: Metric.fromMetricKey(MetricKey.taggedWithLabels(keys.waits, labels({ tag, tier: what }))),
-  surfaced: Metric.fromMetricKey(MetricKey.taggedWithLabels(keys.surfaced, labels({ tag, because: what })))
+  surfaced: Metric.fromMetricKey(MetricKey.taggedWithLabels(keys.surfaced, labels({ tag, because: what }))),
+  cuts: Metric.fromMetricKey(MetricKey.taggedWithLabels(keys.cuts, labels({ tag, cut: what })))
 })
 
 const made = new Map<string, Map<string, ReturnType<typeof metricsFor>>>()
@@ -245,6 +262,8 @@ interface Call<A, E, R> {
   readonly budget: Context.Tag.Service<RetryBudget>
   /** When the first attempt began, on the clock that nobody sets. */
   readonly began: bigint
+  /** Whether an attempt that succeeds has but begun to answer: whoever reads on says when it is over. */
+  readonly streamed: boolean
   /** Attempts that were made here. */
   attempt: number
   /** Those, and the ones that were made below for them. */
@@ -263,7 +282,7 @@ const watched = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   listener: Context.Tag.Service<Listener>,
   attempt: number,
-  where: () => "attempt" | "backoff" | "gate"
+  where: () => Extract<Event, { readonly _tag: "Interrupted" }>["where"]
 ): Effect.Effect<A, E, R> =>
   listener === undefined
     ? self
@@ -271,27 +290,42 @@ const watched = <A, E, R>(
 
 /** A span event, a metric and a line of the debug log, none of which holds more than the readout; and then what follows. */
 const recorded = <A, E, R>(
-  fault: Fault.Fault,
+  { _tag: tag, message }: { readonly _tag: string; readonly message: string },
   made: number,
-  what: { readonly tier: string; readonly wait: number } | { readonly because: Because },
+  what:
+    | { readonly tier: string; readonly wait: number }
+    | { readonly because: Because }
+    | { readonly cut: "Stalled" | "OutputCap" },
   then: () => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.withFiberRuntime((fiber) => {
     const labels = fiber.getFiberRef(FiberRef.currentMetricLabels)
     const span = Context.getOption(fiber.currentContext, Tracer.ParentSpan)
     if ("tier" in what) {
-      const metrics = metricsOf(fault._tag, what.tier)
+      const metrics = metricsOf(tag, what.tier)
       metrics.retries.unsafeUpdate(1, labels)
       metrics.waits.unsafeUpdate(what.wait, labels)
-    } else metricsOf(fault._tag, what.because).surfaced.unsafeUpdate(1, labels)
+    } else if ("cut" in what) metricsOf(tag, what.cut).cuts.unsafeUpdate(1, labels)
+    else metricsOf(tag, what.because).surfaced.unsafeUpdate(1, labels)
     if (Option.isSome(span) && span.value._tag === "Span") {
       const now = Context.get(fiber.currentDefaultServices, Clock.Clock).unsafeCurrentTimeNanos()
-      span.value.event("tier" in what ? "recourse.retry" : "recourse.surfaced", now, { tag: fault._tag, ...what })
+      span.value.event(
+        "tier" in what ? "recourse.retry" : "cut" in what ? "recourse.cut" : "recourse.surfaced",
+        now,
+        { tag, ...what }
+      )
       span.value.attribute("recourse.attempts", made)
     }
-    return "tier" in what && LogLevel.lessThanEqual(fiber.getFiberRef(FiberRef.currentMinimumLogLevel), LogLevel.Debug)
+    return !("because" in what) &&
+        LogLevel.lessThanEqual(fiber.getFiberRef(FiberRef.currentMinimumLogLevel), LogLevel.Debug)
       ? Effect.flatMap(
-        Effect.logDebug(`${fault.message} Retrying in tier ${what.tier} after ${Math.round(what.wait)} ms.`),
+        Effect.logDebug(
+          `${message} ${
+            "tier" in what
+              ? `Retrying in tier ${what.tier} after ${Math.round(what.wait)} ms.`
+              : "The answer ends with what was shown of it."
+          }`
+        ),
         then
       )
       : then()
@@ -309,18 +343,35 @@ const surface = <A, E, R>(
       : Effect.zipRight(listener({ _tag: "Surfaced", attempt, fault: last, because }), Effect.fail(last)))
 }
 
-const failed = <A, E, R>(call: Call<A, E, R>, fault: E & Fault.Fault): Effect.Effect<A, E, R> => {
+/** What follows where a policy has another attempt left. */
+type Then<A, E, R> = (
+  call: Call<A, E, R>,
+  fault: E & Fault.Fault,
+  remedy: Remedy.Retry,
+  now: number,
+  wait: number
+) => Effect.Effect<A, E, R>
+
+const failed = <A, E, R>(
+  call: Call<A, E, R>,
+  fault: E & Fault.Fault,
+  then: Then<A, E, R> = paid
+): Effect.Effect<A, E, R> => {
   // an answer of a hold was never sent, and stands for no attempt
   call.made += fault.attempts
   return call.listener === undefined
-    ? decide(call, fault)
+    ? decide(call, fault, then)
     : Effect.zipRight(
       call.listener({ _tag: "Failed", attempt: call.attempt, fault, attempts: fault.attempts }),
-      decide(call, fault)
+      decide(call, fault, then)
     )
 }
 
-const decide = <A, E, R>(call: Call<A, E, R>, fault: E & Fault.Fault): Effect.Effect<A, E, R> => {
+const decide = <A, E, R>(
+  call: Call<A, E, R>,
+  fault: E & Fault.Fault,
+  then: Then<A, E, R>
+): Effect.Effect<A, E, R> => {
   const remedy = Remedy.fromFault(fault, call.policy)
   if (remedy._tag !== "Retry") return surface(call, fault, remedy._tag === "Defer" ? "deferred" : "tag")
   const { tier } = remedy
@@ -336,13 +387,24 @@ const decide = <A, E, R>(call: Call<A, E, R>, fault: E & Fault.Fault): Effect.Ef
     if (Option.isSome(within) && elapsed(call) + wait > Duration.toMillis(within.value)) {
       return surface(call, fault, "time")
     }
-    if (call.budget === undefined) return again(call, fault, remedy, now, wait)
-    return Effect.flatMap(call.budget.take(fault), (taken) => {
+    return then(call, fault, remedy, now, wait)
+  })
+}
+
+/** Another attempt, if the budget has one. */
+const paid = <A, E, R>(
+  call: Call<A, E, R>,
+  fault: E & Fault.Fault,
+  remedy: Remedy.Retry,
+  now: number,
+  wait: number
+): Effect.Effect<A, E, R> =>
+  call.budget === undefined
+    ? again(call, fault, remedy, now, wait)
+    : Effect.flatMap(call.budget.take(fault), (taken) => {
       call.taken = taken
       return taken === 0 ? surface(call, fault, "budget") : again(call, fault, remedy, now, wait)
     })
-  })
-}
 
 const backoff = () => "backoff" as const
 
@@ -387,6 +449,13 @@ const again = <A, E, R>(
     ))
 }
 
+/** What a success gives back, and who is told of it. */
+const succeeded = <A, E, R>({ attempt, budget, listener, taken }: Call<A, E, R>): Effect.Effect<void> =>
+  Effect.zipRight(
+    budget === undefined ? Effect.void : budget.give(taken),
+    listener === undefined || attempt === 1 ? Effect.void : listener({ _tag: "Recovered", attempt })
+  )
+
 const attempted = <A, E, R>(call: Call<A, E, R>, replaced: Fault.Fault): Effect.Effect<A, E, R> => {
   const { attempt, budget, listener } = call
   const self = Effect.provideService(call.self, Attempt.Attempt, {
@@ -397,10 +466,7 @@ const attempted = <A, E, R>(call: Call<A, E, R>, replaced: Fault.Fault): Effect.
   const onFailure = (error: E): Effect.Effect<A, E, R> =>
     Fault.isFault(error) ? failed(call, error) : Effect.fail(error)
   if (listener === undefined && budget === undefined) return Effect.catchAll(self, onFailure)
-  const recovered = Effect.zipRight(
-    budget === undefined ? Effect.void : budget.give(call.taken),
-    listener === undefined ? Effect.void : listener({ _tag: "Recovered", attempt })
-  )
+  const recovered = call.streamed ? Effect.void : succeeded(call)
   const run = Effect.matchEffect(watched(self, listener, attempt, call.where), {
     onFailure,
     onSuccess: (answer) => Effect.as(recovered, answer)
@@ -477,6 +543,7 @@ const start = <A, E, R>(
         listener,
         budget,
         began,
+        streamed: false,
         attempt: 1,
         made: 0,
         states: {},
@@ -499,6 +566,101 @@ const start = <A, E, R>(
         }
       })
     return listener === undefined ? run : Effect.zipRight(listener({ _tag: "Started", attempt: 1 }), run)
+  })
+
+/**
+ * @internal A call whose answer goes on after an attempt has succeeded: that attempt has but begun to answer, and may still fail.
+ */
+export interface Begun<A, E, R> {
+  /** The attempt that is made, or was. */
+  readonly attempt: () => number
+  /** Makes the first attempt, and others as long as they fail. */
+  readonly first: Effect.Effect<A, E, R>
+  /** The attempt has failed after all: makes another one, or fails. */
+  readonly again: (fault: E & Fault.Fault) => Effect.Effect<A, E, R>
+  /** The attempt has failed after all, and there must not be another one: gives the fault where there would have been, else fails. */
+  readonly stalled: (fault: E & Fault.Fault) => Effect.Effect<Fault.Fault, E>
+  /** The answer was as long as its cap. */
+  readonly capped: (stopReason: string) => Effect.Effect<void>
+  /** The answer is whole. */
+  readonly over: Effect.Effect<void>
+  readonly interrupted: Effect.Effect<void>
+}
+
+/** @internal */
+export const begun = <A, E, R>(
+  self: Effect.Effect<A, E, R>,
+  policy: RetryPolicy.RetryPolicy,
+  shared: Held | undefined
+): Effect.Effect<Begun<A, E | Fault.Fault, R>, never, Hold.Hold> =>
+  Effect.withFiberRuntime((fiber) => {
+    const context = fiber.currentContext
+    const listener = Context.get(context, Listener)
+    const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
+    const began = clock.unsafeCurrentTimeNanos()
+    const hold = shared === undefined ? undefined : Context.unsafeGet(context, Hold.Hold)
+    const around = Context.get(context, Attempt.Attempt)
+    const where: ReturnType<typeof beneath<A, E, R>> = shared === undefined || hold === undefined
+      ? { self, where: here }
+      : beneath(self, hold, shared, policy, calls++, began)
+    const call: Call<A, E | Fault.Fault, R> = {
+      ...where,
+      admitted: around.admitted,
+      policy,
+      clock,
+      listener,
+      budget: Context.get(context, RetryBudget),
+      began,
+      streamed: true,
+      attempt: 1,
+      made: 0,
+      states: {},
+      taken: 0
+    }
+    const settled = (fault: Fault.Fault): Effect.Effect<void> =>
+      shared === undefined || hold === undefined ? Effect.void : hold.settle(shared.target, fault)
+    const tell = (event: Event): Effect.Effect<void> => listener === undefined ? Effect.void : listener(event)
+    const cut = (made: number, fault: Fault.Fault): Effect.Effect<Fault.Fault> => {
+      const last = Fault.withAttempts(fault, made)
+      return recorded(last, made, { cut: "Stalled" }, () =>
+        Effect.as(tell({ _tag: "Cut", attempt: call.attempt, cut: "Stalled", fault: last }), last))
+    }
+    return Effect.succeed({
+      attempt: () =>
+        call.attempt,
+      first: Effect.suspend(() =>
+        Effect.zipRight(
+          tell({ _tag: "Started", attempt: 1 }),
+          Effect.catchAll(
+            Effect.provideService(watched(call.self, listener, 1, call.where), Attempt.Attempt, {
+              ...Attempt.first,
+              admitted: around.admitted
+            }),
+            (error): Effect.Effect<A, E | Fault.Fault, R> =>
+              Fault.isFault(error) ? failed(call, error) : Effect.fail(error)
+          )
+        )
+      ),
+      again: (fault) =>
+        Effect.zipRight(settled(fault), failed(call, fault)),
+      stalled: (fault) => {
+        const ended: Call<Fault.Fault, E | Fault.Fault, never> = { ...call, self: Effect.succeed(fault) }
+        return Effect.zipRight(
+          settled(fault),
+          failed(ended, fault, ({ made }, fault) =>
+            cut(made, fault))
+        )
+      },
+      capped: (stopReason) =>
+        recorded(
+          { _tag: "OutputCap", message: `The answer reached its output cap (${stopReason}).` },
+          call.made + 1,
+          { cut: "OutputCap" },
+          () => tell({ _tag: "Cut", attempt: call.attempt, cut: "OutputCap", stopReason })
+        ),
+      over: Effect.suspend(() => succeeded(call)),
+      interrupted: Effect.suspend(() => tell({ _tag: "Interrupted", attempt: call.attempt, where: "stream" }))
+    })
   })
 
 /**

@@ -68,6 +68,13 @@ export * as Recovery from "./Recovery.ts"
 export * as Remedy from "./Remedy.ts"
 
 /**
+ * A bound on repairs that a model sees.
+ *
+ * @since 0.1.0
+ */
+export * as RepairBudget from "./RepairBudget.ts"
+
+/**
  * Until when a provider refuses.
  *
  * @since 0.1.0
@@ -94,3 +101,10 @@ export * as RetryPolicy from "./RetryPolicy.ts"
  * @since 0.1.0
  */
 export * as StreamEnd from "./StreamEnd.ts"
+
+/**
+ * Recovery of a streamed answer.
+ *
+ * @since 0.1.0
+ */
+export * as StreamRecovery from "./StreamRecovery.ts"
