@@ -1,0 +1,284 @@
+/**
+ * What a streamed answer says, in whichever dialect: text, reasoning, pieces of tool calls, usage, and how it ended.
+ *
+ * A dialect is a module of its own: `OpenAiChat`, `OpenAiResponses`, `AnthropicMessages`, `Gemini`. `decode` takes the bytes of a
+ * `text/event-stream` apart, however they were split. It does not build whole messages: it tells what each frame adds.
+ *
+ * @since 0.1.0
+ */
+import * as Diagnosis from "@recourse/core/Diagnosis"
+import * as Evidence from "@recourse/core/Evidence"
+import type * as Fault from "@recourse/core/Fault"
+import * as StreamEnd from "@recourse/core/StreamEnd"
+import type * as StreamRecovery from "@recourse/core/StreamRecovery"
+import * as Channel from "effect/Channel"
+import * as Chunk from "effect/Chunk"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import { createParser } from "eventsource-parser"
+import { at } from "./internal/frames.ts"
+
+/**
+ * What a frame adds to an answer.
+ *
+ * - `ToolCall` is a piece of one: pieces with the same `index` make a call, whose `input` is JSON when they are joined. `id` and
+ *   `name` come with one of the pieces.
+ * - `Usage` is counted in tokens, as far as the provider has told.
+ * - `Other` is a frame that adds nothing of these.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Part =
+  | { readonly _tag: "Text"; readonly text: string }
+  | { readonly _tag: "Reasoning"; readonly text: string }
+  | {
+    readonly _tag: "ToolCall"
+    readonly index: number
+    readonly id?: string
+    readonly name?: string
+    readonly input: string
+  }
+  | { readonly _tag: "Usage"; readonly input: number | undefined; readonly output: number | undefined }
+  | { readonly _tag: "End"; readonly end: StreamEnd.StreamEnd }
+  | { readonly _tag: "Other"; readonly frame: unknown }
+
+/**
+ * A dialect.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Protocol {
+  readonly name: string
+  /** What reads the frames of one answer, in order; a frame is parsed JSON. Errors and ends are not its business. */
+  readonly reader: () => (frame: unknown) => ReadonlyArray<Part>
+}
+
+/**
+ * How bytes are taken apart.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The longest frame, in characters; 4 Mi by default. A longer one is a fault. */
+  readonly frame?: number
+  /** Codes of a private gateway and what they mean. */
+  readonly codes?: Diagnosis.Options["codes"]
+}
+
+/**
+ * A frame was longer than it may be.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class FrameTooLong extends Error {
+  override readonly name = "FrameTooLong"
+
+  constructor(limit: number) {
+    super(`a frame of the stream is longer than ${limit} characters`)
+  }
+}
+
+/**
+ * The evidence of a frame: its payload as text or parsed JSON, or the raw tail of a stream. For raw use; `decode` does it for the
+ * frames that are faults.
+ *
+ * @example
+ * ```ts
+ * import * as Protocol from "@recourse/platform/Protocol"
+ *
+ * Protocol.evidence({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }).message // "Overloaded"
+ * ```
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const evidence: (frame: unknown) => Evidence.Response = Evidence.fromFrame
+
+/**
+ * What a part is to `StreamRecovery`.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const describe = (part: Part): StreamRecovery.Description => {
+  switch (part._tag) {
+    case "Text":
+      return part
+    case "End":
+      return part
+    case "Reasoning":
+      return { _tag: "Reasoning" }
+    case "ToolCall":
+      return { _tag: "Tool" }
+    case "Usage":
+    case "Other":
+      return { _tag: "Other" }
+  }
+}
+
+/**
+ * The text of a part of the answer; nothing for any other part.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const text = (part: unknown): Option.Option<string> => {
+  const own = at(part, "text")
+  return at(part, "_tag") === "Text" && typeof own === "string" ? Option.some(own) : Option.none()
+}
+
+const LONGEST = 4_194_304
+
+/** The frame in a text, or the text itself. */
+const frameOf = (data: string): unknown => {
+  try {
+    return JSON.parse(data)
+  } catch {
+    return data
+  }
+}
+
+const isError = (frame: unknown, event: string | undefined): boolean => {
+  const error = at(frame, "error") ?? at(frame, "choices", 0, "error")
+  return event === "error" || at(frame, "type") === "error" || (error !== undefined && error !== null)
+}
+
+type Ended = (received: number) => Fault.Fault
+
+/** Takes the bytes of one answer apart. */
+class Decoder {
+  readonly #text = new TextDecoder("utf-8", { fatal: true })
+  readonly #read: ReturnType<Protocol["reader"]>
+  readonly #options: Options
+  readonly #parser: ReturnType<typeof createParser>
+  #parts: Array<Part> = []
+  /** A line that the end of the bytes has completed, and not its own. */
+  #last = false
+  isOver = false
+  fault: Ended | undefined
+
+  constructor(protocol: Protocol, options: Options) {
+    this.#options = options
+    this.#read = protocol.reader()
+    const { frame: longest = LONGEST } = options
+    this.#parser = createParser({
+      maxBufferSize: longest,
+      onEvent: ({ data, event }) => this.#take(data, event),
+      onError: ({ type }) => {
+        if (type === "max-buffer-size-exceeded") this.#threw(new FrameTooLong(longest))
+      }
+    })
+  }
+
+  /** What some bytes add, up to the first fault. */
+  feed(chunk: Iterable<Uint8Array>): ReadonlyArray<Part> {
+    for (const bytes of chunk) {
+      if (this.fault !== undefined) break
+      try {
+        this.#parser.feed(this.#text.decode(bytes, { stream: true }))
+      } catch (error) {
+        this.#threw(error)
+      }
+    }
+    return this.#out()
+  }
+
+  /** What the end of the bytes adds: a last frame that lacks but its empty line. */
+  finish(): ReadonlyArray<Part> {
+    this.#last = true
+    if (this.fault === undefined) this.#parser.feed("\n\n")
+    return this.#out()
+  }
+
+  #out(): ReadonlyArray<Part> {
+    const parts = this.#parts
+    this.#parts = []
+    return parts
+  }
+
+  #threw(error: unknown): void {
+    // an answer that is whole has nothing more to lose
+    if (this.fault === undefined && !this.isOver) {
+      this.fault = (received) => Diagnosis.fromUnknown(error, { received })
+    }
+  }
+
+  #take(data: string, event: string | undefined): void {
+    if (this.fault !== undefined) return
+    const frame = frameOf(data)
+    const end = StreamEnd.fromFrame(frame)
+    const text = typeof frame === "string"
+    // half a frame is no frame
+    if (text && end === undefined && this.#last) return
+    const ends = end !== undefined && (end._tag === "Complete" || end._tag === "OutputCap")
+    if (!this.isOver && (isError(frame, event) || (end === undefined ? text : !ends))) {
+      const { codes } = this.#options
+      this.fault = (received) => Diagnosis.fromFrame(frame, codes === undefined ? { received } : { received, codes })
+      return
+    }
+    const parts = text ? [] : this.#read(frame)
+    this.#parts.push(...parts)
+    if (ends) {
+      this.isOver = true
+      this.#parts.push({ _tag: "End", end })
+    } else if (parts.length === 0) this.#parts.push({ _tag: "Other", frame })
+  }
+}
+
+/**
+ * The bytes of an event stream as the parts of an answer. It fails with the fault of an error frame, of a terminal event that
+ * reports a failure, of bytes that are no UTF-8, of a frame that is too long, and with `StreamCut` where the bytes end without a
+ * terminal event. Nothing that breaks after that event is a fault.
+ *
+ * One chunk of bytes gives at most one chunk of parts.
+ *
+ * @example
+ * ```ts
+ * import * as AnthropicMessages from "@recourse/platform/AnthropicMessages"
+ * import * as Protocol from "@recourse/platform/Protocol"
+ * import { Stream } from "effect"
+ *
+ * declare const bytes: Stream.Stream<Uint8Array>
+ *
+ * const text = bytes.pipe(
+ *   Protocol.decode(AnthropicMessages.protocol),
+ *   Stream.filterMap(Protocol.text)
+ * )
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const decode =
+  (protocol: Protocol, options: Options = {}) =>
+  <E, R>(bytes: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Part, E | Fault.Fault, R> =>
+    Stream.suspend(() => {
+      const decoder = new Decoder(protocol, options)
+      const write = (parts: ReadonlyArray<Part>) =>
+        parts.length === 0 ? Channel.void : Channel.write(Chunk.unsafeFromArray(parts))
+      const failing = (ended: Ended) =>
+        Channel.fromEffect(Effect.flatMap(Clock.currentTimeMillis, (received) => Effect.fail(ended(received))))
+      const loop: Channel.Channel<Chunk.Chunk<Part>, Chunk.Chunk<Uint8Array>, E | Fault.Fault, E, unknown, unknown> =
+        Channel.readWith({
+          onInput: (chunk: Chunk.Chunk<Uint8Array>) => {
+            const parts = decoder.feed(chunk)
+            const { fault } = decoder
+            return Channel.flatMap(write(parts), () => fault === undefined ? loop : failing(fault))
+          },
+          onFailure: (error: E) => decoder.isOver ? Channel.void : Channel.fail(error),
+          onDone: () => {
+            const parts = decoder.finish()
+            const fault = decoder.fault ?? (decoder.isOver ? undefined : cut)
+            return Channel.flatMap(write(parts), () => fault === undefined ? Channel.void : failing(fault))
+          }
+        })
+      return Stream.pipeThroughChannel(bytes, loop)
+    })
+
+const cut: Ended = (received) => Diagnosis.fromCut({ received })

@@ -1,0 +1,299 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as AnthropicMessages from "@recourse/platform/AnthropicMessages"
+import * as Gemini from "@recourse/platform/Gemini"
+import * as OpenAiChat from "@recourse/platform/OpenAiChat"
+import * as OpenAiResponses from "@recourse/platform/OpenAiResponses"
+import * as Protocol from "@recourse/platform/Protocol"
+import * as Chunk from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import * as FastCheck from "effect/FastCheck"
+import * as Stream from "effect/Stream"
+
+interface Sample {
+  readonly protocol: Protocol.Protocol
+  readonly frames: ReadonlyArray<unknown>
+  readonly parts: ReadonlyArray<string>
+}
+
+const choice = (delta: object, finish: string | null = null) => ({
+  choices: [{ index: 0, delta, finish_reason: finish }],
+  usage: null
+})
+
+/** A thought, two words, and a call in two pieces, as each of the dialects says it. */
+const samples: ReadonlyArray<Sample> = [
+  {
+    protocol: OpenAiChat.protocol,
+    frames: [
+      choice({ role: "assistant", content: "" }),
+      choice({ reasoning_content: "hm" }),
+      { choices: [{ index: 1, delta: { content: "of another choice" } }] },
+      choice({ content: "Grüße " }),
+      choice({ content: "🎈" }),
+      choice({ tool_calls: [{ index: 0, id: "c1", function: { name: "look", arguments: "" } }] }),
+      choice({ tool_calls: [{ index: 0, function: { arguments: "{\"a\":1}" } }] }),
+      choice({}, "tool_calls"),
+      { choices: [], usage: { prompt_tokens: 3, completion_tokens: 4 } },
+      "[DONE]"
+    ],
+    parts: [
+      "Other",
+      "Reasoning hm",
+      "Other",
+      "Text Grüße ",
+      "Text 🎈",
+      "ToolCall 0 c1 look ",
+      "ToolCall 0 - - {\"a\":1}",
+      "End Complete tool_calls",
+      "Usage 3 4",
+      "End Complete [DONE]"
+    ]
+  },
+  {
+    protocol: OpenAiResponses.protocol,
+    frames: [
+      { type: "response.created", response: { status: "in_progress", usage: null } },
+      { type: "response.reasoning_summary_text.delta", output_index: 0, delta: "hm" },
+      { type: "response.output_item.added", output_index: 1, item: { type: "message" } },
+      { type: "response.output_text.delta", output_index: 1, delta: "Grüße " },
+      { type: "response.output_text.delta", output_index: 1, delta: "🎈" },
+      {
+        type: "response.output_item.added",
+        output_index: 2,
+        item: { type: "function_call", call_id: "c1", name: "look" }
+      },
+      { type: "response.function_call_arguments.delta", output_index: 2, delta: "{\"a\":1}" },
+      { type: "response.completed", response: { status: "completed", usage: { input_tokens: 3, output_tokens: 4 } } }
+    ],
+    parts: [
+      "Other",
+      "Reasoning hm",
+      "Other",
+      "Text Grüße ",
+      "Text 🎈",
+      "ToolCall 2 c1 look ",
+      "ToolCall 2 - - {\"a\":1}",
+      "Usage 3 4",
+      "End Complete response.completed"
+    ]
+  },
+  {
+    protocol: AnthropicMessages.protocol,
+    frames: [
+      { type: "message_start", message: { usage: { input_tokens: 3, output_tokens: 1 } } },
+      { type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: "" } },
+      { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: "hm" } },
+      { type: "content_block_delta", index: 0, delta: { type: "signature_delta", signature: "xyz" } },
+      { type: "content_block_start", index: 1, content_block: { type: "text", text: "" } },
+      { type: "ping" },
+      { type: "content_block_delta", index: 1, delta: { type: "text_delta", text: "Grüße " } },
+      { type: "content_block_delta", index: 1, delta: { type: "text_delta", text: "🎈" } },
+      { type: "content_block_start", index: 2, content_block: { type: "tool_use", id: "c1", name: "look", input: {} } },
+      { type: "content_block_delta", index: 2, delta: { type: "input_json_delta", partial_json: "{\"a\":1}" } },
+      { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 4 } },
+      { type: "message_stop" }
+    ],
+    parts: [
+      "Usage 3 1",
+      "Other",
+      "Reasoning hm",
+      "Other",
+      "Other",
+      "Other",
+      "Text Grüße ",
+      "Text 🎈",
+      "ToolCall 2 c1 look ",
+      "ToolCall 2 - - {\"a\":1}",
+      "Usage undefined 4",
+      "End Complete tool_use",
+      "End Complete message_stop"
+    ]
+  },
+  {
+    protocol: Gemini.protocol,
+    frames: [
+      { candidates: [{ content: { parts: [{ text: "hm", thought: true }] } }] },
+      { candidates: [{ content: { parts: [{ text: "Grüße " }, { text: "🎈" }] } }] },
+      { candidates: [{ content: { parts: [{ functionCall: { name: "look", args: { a: 1 } } }] } }] },
+      {
+        candidates: [{
+          content: { parts: [{ functionCall: { id: "c2", name: "see" } }] },
+          finishReason: "STOP"
+        }],
+        usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 4 }
+      }
+    ],
+    parts: [
+      "Reasoning hm",
+      "Text Grüße ",
+      "Text 🎈",
+      "ToolCall 0 - look {\"a\":1}",
+      "ToolCall 1 c2 see {}",
+      "Usage 3 4",
+      "End Complete STOP"
+    ]
+  }
+]
+
+const shown = (part: Protocol.Part): string => {
+  switch (part._tag) {
+    case "Text":
+    case "Reasoning":
+      return `${part._tag} ${part.text}`
+    case "ToolCall":
+      return `ToolCall ${part.index} ${part.id ?? "-"} ${part.name ?? "-"} ${part.input}`
+    case "Usage":
+      return `Usage ${part.input} ${part.output}`
+    case "End":
+      return `End ${part.end._tag} ${part.end.reason}`
+    case "Other":
+      return "Other"
+  }
+}
+
+const sse = (frames: ReadonlyArray<unknown>, end = "\n\n"): string =>
+  frames.map((frame) => `data: ${typeof frame === "string" ? frame : JSON.stringify(frame)}${end}`).join("")
+
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+/** What comes of some bytes: the parts, and the tag of the fault. */
+const decoded = (
+  protocol: Protocol.Protocol,
+  bytes: Stream.Stream<Uint8Array, unknown>,
+  options?: Protocol.Options
+): Effect.Effect<readonly [parts: ReadonlyArray<string>, ended: unknown]> =>
+  Effect.gen(function*() {
+    const parts: Array<string> = []
+    const ended = yield* Effect.either(Stream.runForEach(
+      Protocol.decode(protocol, options)(bytes),
+      (part) => Effect.sync(() => parts.push(shown(part)))
+    ))
+    const error = ended._tag === "Left" ? ended.left : undefined
+    return [parts, typeof error === "object" && error !== null && "_tag" in error ? error._tag : error]
+  })
+
+const whole = (text: string) => Stream.make(bytesOf(text))
+
+const [chat, responses, messages, gemini] = samples
+
+describe("Protocol, what each dialect says", () => {
+  for (const { frames, parts, protocol } of samples) {
+    it.effect(protocol.name, () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* decoded(protocol, whole(sse(frames))), [parts, undefined])
+      }))
+
+    it.effect.prop(
+      `${protocol.name}: the same, however its bytes are split, and whatever its lines end with`,
+      [
+        FastCheck.array(FastCheck.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 40 }),
+        FastCheck.constantFrom("\n", "\r\n", "\r"),
+        FastCheck.boolean(),
+        FastCheck.boolean()
+      ],
+      ([sizes, line, bom, comments]) =>
+        Effect.gen(function*() {
+          const events = frames.map((frame) =>
+            `${comments ? `: still here${line}${line}` : ""}event: x${line}data: ${
+              typeof frame === "string" ? frame : JSON.stringify(frame, undefined, 1).replaceAll("\n", `${line}data: `)
+            }${line}${line}`
+          ).join("")
+          const bytes = bytesOf(`${bom ? "\uFEFF" : ""}${events}`)
+          const pieces: Array<Uint8Array> = []
+          let at = 0
+          for (let i = 0; at < bytes.length; i++) {
+            const size = sizes[i % sizes.length] ?? 1
+            pieces.push(bytes.subarray(at, at + size))
+            at += size
+          }
+          assert.deepStrictEqual(yield* decoded(protocol, Stream.fromIterable(pieces)), [parts, undefined])
+        }),
+      { fastCheck: { numRuns: 40 } }
+    )
+
+    it.effect(`${protocol.name}: cut at any byte it is a StreamCut, until it has ended`, () =>
+      Effect.gen(function*() {
+        const bytes = bytesOf(sse(frames))
+        const ends = parts.findIndex((part) => part.startsWith("End"))
+        for (let at = 0; at < bytes.length; at += 7) {
+          const [some, ended] = yield* decoded(protocol, Stream.make(bytes.subarray(0, at)))
+          assert.deepStrictEqual(some, parts.slice(0, some.length))
+          assert.strictEqual(ended, some.length > ends ? undefined : "StreamCut")
+        }
+      }))
+  }
+
+  it.effect("one chunk of bytes gives one chunk of parts", () =>
+    Effect.gen(function*() {
+      const chunks = yield* Stream.runCollect(
+        Stream.chunks(Protocol.decode(OpenAiChat.protocol)(whole(sse(chat?.frames ?? []))))
+      )
+      assert.lengthOf(Chunk.toReadonlyArray(chunks), 1)
+    }))
+})
+
+describe("Protocol, what ends a stream", () => {
+  const cases: ReadonlyArray<readonly [Sample | undefined, ReadonlyArray<unknown>, string | undefined]> = [
+    [chat, [{ error: { message: "Overloaded", code: 529 } }], "Overloaded"],
+    [chat, [{ choices: [{ index: 0, delta: {}, finish_reason: "length" }] }], undefined],
+    [chat, [{ choices: [{ index: 0, delta: {}, finish_reason: "content_filter" }] }], "ContentRefused"],
+    [chat, ["upstream connect error or disconnect/reset before headers"], "Unavailable"],
+    [responses, [{ type: "error", code: "server_error", message: "oops" }], "Unavailable"],
+    [
+      responses,
+      [{ type: "response.failed", response: { error: { code: "rate_limit_exceeded", message: "slow down" } } }],
+      "RateLimited"
+    ],
+    [
+      responses,
+      [{ type: "response.incomplete", response: { incomplete_details: { reason: "max_output_tokens" } } }],
+      undefined
+    ],
+    [messages, [{ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }], "Overloaded"],
+    [messages, [{ type: "message_delta", delta: { stop_reason: "max_tokens" } }], undefined],
+    [gemini, [{ candidates: [{ finishReason: "MALFORMED_FUNCTION_CALL" }] }], "GenerationMalformed"],
+    [gemini, [{ promptFeedback: { blockReason: "SAFETY" } }], "ContentRefused"],
+    [gemini, [{ error: { code: 503, status: "UNAVAILABLE", message: "The model is overloaded." } }], "Overloaded"]
+  ]
+  for (const [sample, frames, tag] of cases) {
+    it.effect(`${sample?.protocol.name}: ${JSON.stringify(frames[0])}`, () =>
+      Effect.gen(function*() {
+        if (sample === undefined) return assert.fail("no sample")
+        const before = sample.frames.slice(0, 2)
+        const [, ended] = yield* decoded(sample.protocol, whole(sse([...before, ...frames, ...before])))
+        assert.strictEqual(ended, tag)
+      }))
+  }
+
+  it.effect("bytes that are no UTF-8, after what came before them", () =>
+    Effect.gen(function*() {
+      const bytes = Stream.make(bytesOf(sse([choice({ content: "a" })])), Uint8Array.of(0xff, 0xfe, 0xff))
+      const [parts, ended] = yield* decoded(OpenAiChat.protocol, bytes)
+      assert.deepStrictEqual(parts, ["Text a"])
+      assert.strictEqual(ended, "Unrecognized")
+    }))
+
+  it.effect("a frame that is too long, and none that is not", () =>
+    Effect.gen(function*() {
+      const half = JSON.stringify(choice({ content: "x".repeat(600) }))
+      const bytes = Stream.fromIterable(Array.from(`data: ${half}\n\n${sse(["[DONE]"])}`, bytesOf))
+      assert.deepStrictEqual((yield* decoded(OpenAiChat.protocol, bytes, { frame: 500 }))[1], "Unrecognized")
+      assert.deepStrictEqual((yield* decoded(OpenAiChat.protocol, bytes, { frame: 2_000 }))[1], undefined)
+    }))
+
+  it.effect("an error of the bytes is given back as it is before the end, and is none after it", () =>
+    Effect.gen(function*() {
+      const broken = (frames: ReadonlyArray<unknown>) => Stream.concat(whole(sse(frames)), Stream.fail("reset"))
+      assert.strictEqual((yield* decoded(OpenAiChat.protocol, broken([choice({ content: "a" })])))[1], "reset")
+      assert.strictEqual((yield* decoded(OpenAiChat.protocol, broken([choice({}, "stop")])))[1], undefined)
+    }))
+
+  it.effect("a last frame that lacks but its empty line counts, and half a frame does not", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* decoded(OpenAiChat.protocol, whole("data: [DONE]")), [
+        ["End Complete [DONE]"],
+        undefined
+      ])
+      assert.deepStrictEqual(yield* decoded(OpenAiChat.protocol, whole("data: {\"choices\":")), [[], "StreamCut"])
+    }))
+})
