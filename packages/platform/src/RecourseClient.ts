@@ -5,7 +5,7 @@
  * knows `HttpClient` alone: it retries below, and hands back the provider's own last answer. Both leave `R` as it was, send a
  * request once whose body is a stream, and recover, by default, only the requests that ask a model for something.
  *
- * Neither recovers what breaks inside an event stream, which is handed on at its head.
+ * Neither recovers what breaks inside an event stream, which is handed on at its head: `stream` does, and gives its parts.
  *
  * @since 0.1.0
  */
@@ -16,9 +16,16 @@ import type * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import * as HttpIncomingMessage from "@effect/platform/HttpIncomingMessage"
 import * as UrlParams from "@effect/platform/UrlParams"
+import * as Diagnosis from "@recourse/core/Diagnosis"
 import * as Fault from "@recourse/core/Fault"
-import type * as Recovery from "@recourse/core/Recovery"
+import * as Hold from "@recourse/core/Hold"
+import * as Recovery from "@recourse/core/Recovery"
+import * as RetryPolicy from "@recourse/core/RetryPolicy"
+import * as StreamRecovery from "@recourse/core/StreamRecovery"
 import * as Cause from "effect/Cause"
+import * as Chunk from "effect/Chunk"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
@@ -26,10 +33,16 @@ import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import { dual } from "effect/Function"
 import * as Inspectable from "effect/Inspectable"
+import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as Stream from "effect/Stream"
+import * as AnthropicMessages from "./AnthropicMessages.ts"
+import * as Gemini from "./Gemini.ts"
 import * as Exchange from "./internal/exchange.ts"
 import * as Liveness from "./Liveness.ts"
+import * as OpenAiChat from "./OpenAiChat.ts"
+import * as OpenAiResponses from "./OpenAiResponses.ts"
+import * as Protocol from "./Protocol.ts"
 
 /**
  * How a client recovers.
@@ -152,6 +165,137 @@ export const transparent: {
     })
   }
 )
+
+/**
+ * How a stream is recovered.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface StreamOptions extends Options, Protocol.Options {
+  /** The dialect of the answer; by default the one that the path of the request belongs to. */
+  readonly protocol?: Protocol.Protocol
+}
+
+/**
+ * The answer to a request is no event stream. Diagnosed as `Unrecognized`: the request has to ask for one.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class NotStreamed extends Error {
+  override readonly name = "NotStreamed"
+
+  constructor(contentType: string | null) {
+    super(`the answer is no event stream but ${contentType ?? "nothing of a type"}: the request has to ask for one`)
+  }
+}
+
+/**
+ * The parts of a streamed answer, recovered as `StreamRecovery` has it: what breaks before any text is out is asked for again, what
+ * breaks later ends as `Stalled`, tool calls come when the answer is whole. The request says itself that it wants a stream.
+ *
+ * The request is sent when the stream is run, and its connection closed when that ends, however it does.
+ *
+ * @example
+ * ```ts
+ * import { FetchHttpClient, HttpClient, HttpClientRequest } from "@effect/platform"
+ * import * as Protocol from "@recourse/platform/Protocol"
+ * import * as RecourseClient from "@recourse/platform/RecourseClient"
+ * import { Console, Effect, Stream } from "effect"
+ *
+ * const request = HttpClientRequest.post("https://api.example.com/v1/messages").pipe(
+ *   HttpClientRequest.bodyUnsafeJson({ model: "a-model", stream: true, messages: [] })
+ * )
+ * const program = Effect.flatMap(HttpClient.HttpClient, (client) =>
+ *   RecourseClient.stream(client, request).pipe(
+ *     Stream.filterMap(Protocol.text),
+ *     Stream.runForEach(Console.log)
+ *   )).pipe(Effect.provide(FetchHttpClient.layer))
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const stream: {
+  (request: HttpClientRequest.HttpClientRequest, options?: StreamOptions): <E, R>(
+    client: HttpClient.HttpClient.With<E, R>
+  ) => Stream.Stream<Protocol.Part | StreamRecovery.Boundary | StreamRecovery.CutShort, E | Fault.Fault, R>
+  <E, R>(
+    client: HttpClient.HttpClient.With<E, R>,
+    request: HttpClientRequest.HttpClientRequest,
+    options?: StreamOptions
+  ): Stream.Stream<Protocol.Part | StreamRecovery.Boundary | StreamRecovery.CutShort, E | Fault.Fault, R>
+} = dual(
+  isDataFirst,
+  <E, R>(
+    client: HttpClient.HttpClient.With<E, R>,
+    request: HttpClientRequest.HttpClientRequest,
+    options: StreamOptions = {}
+  ): Stream.Stream<Protocol.Part | StreamRecovery.Boundary | StreamRecovery.CutShort, E | Fault.Fault, R> => {
+    Exchange.check(options)
+    const url = urlOf(request)
+    const { gate = "open", listener, policy = RetryPolicy.standard, protocol = protocolOf(url) } = options
+    const read = (error: unknown) =>
+      Effect.map(Clock.currentTimeMillis, (received) => Diagnosis.fromUnknown(error, { received }))
+    const attempt = Exchange.attempt({
+      send: send(client.execute(request)),
+      sort: sort<E>,
+      url,
+      judges: true,
+      options,
+      last: undefined
+    })
+    const bytes: Stream.Stream<Uint8Array, E | Fault.Fault, R> = Stream.unwrapScoped(
+      Effect.map(
+        Effect.uninterruptibleMask((restore) =>
+          Effect.tap(restore(attempt), ({ hangUp }) => Effect.addFinalizer(() => Effect.sync(hangUp)))
+        ),
+        ({ chunk, response: { headers } }): Stream.Stream<Uint8Array, Fault.Fault> =>
+          Exchange.isStream({ headers }, url)
+            ? Stream.repeatEffectChunkOption(Effect.matchEffect(chunk, {
+              onFailure: (error): Effect.Effect<never, Option.Option<Fault.Fault>> =>
+                Effect.flatMap(read(error), (fault) => Effect.fail(Option.some(fault))),
+              onSuccess: (part): Effect.Effect<Chunk.Chunk<Uint8Array>, Option.Option<Fault.Fault>> =>
+                part === undefined ? Effect.fail(Option.none()) : Effect.succeed(Chunk.of(part))
+            }))
+            : Stream.fromEffect(
+              Effect.flatMap(read(new NotStreamed(headers.get("content-type"))), (fault) => Effect.fail(fault))
+            )
+      )
+    )
+    const parts = Protocol.decode(protocol, options)(bytes)
+    return Stream.unwrap(Effect.contextWith((context: Context.Context<never>) => {
+      const under = isReplayable(request) ? policy : Exchange.single(policy)
+      const outer = Context.get(context, Recovery.Listener)
+      const call = Option.match(Exchange.heldIn(context, options, () => askedOf(request, url)), {
+        onNone: () => StreamRecovery.recover(parts, { describe: Protocol.describe, policy: under }),
+        onSome: ({ hold, target }) =>
+          Stream.provideService(
+            StreamRecovery.recover(parts, { describe: Protocol.describe, policy: under, target, gate }),
+            Hold.Hold,
+            hold
+          )
+      })
+      return listener === undefined ?
+        call :
+        Stream.provideService(call, Recovery.Listener, (event: Recovery.Event) =>
+          Effect.suspend(() => {
+            listener(event)
+            return outer === undefined ? Effect.void : outer(event)
+          }))
+    }))
+  }
+)
+
+const protocolOf = ({ pathname }: URL): Protocol.Protocol =>
+  pathname.endsWith("/messages")
+    ? AnthropicMessages.protocol
+    : pathname.endsWith("/responses")
+    ? OpenAiResponses.protocol
+    : pathname.endsWith(":streamGenerateContent")
+    ? Gemini.protocol
+    : OpenAiChat.protocol
 
 /** An error of the transport, or of the reading of an answer, is to be read; one that was made before anything was sent is not. */
 const sort = <E>(error: E | Liveness.Silence): Either.Either<unknown, E> => {

@@ -2,8 +2,8 @@
  * A provider on loopback that fails as it is told: real sockets, a script that says what happens to each request, and a record
  * of the requests that it saw. For testing your own recovery, whatever makes the calls.
  *
- * It speaks OpenAI's chat completions and responses and Anthropic's messages, plain and streamed, by the path of the request and
- * its `stream` field, well enough for their official clients. It does not check keys, count tokens or read prompts. It runs on
+ * It speaks OpenAI's chat completions and responses, Anthropic's messages and Gemini's `generateContent`, plain and streamed, by the
+ * path of the request and its `stream` field, well enough for their official clients. It does not check keys, count tokens or read prompts. It runs on
  * Node, of whose modules alone it is made.
  *
  * @since 0.1.0
@@ -17,7 +17,7 @@ import * as Http2 from "node:http2"
 import type * as Net from "node:net"
 import * as Tls from "node:tls"
 import { gzipSync } from "node:zlib"
-import { answerTo } from "./internal/dialects.ts"
+import { answerTo, type Ending, type Said } from "./internal/dialects.ts"
 
 // --- steps -------------------------------------------------------------------------------------------------------------
 
@@ -28,14 +28,27 @@ import { answerTo } from "./internal/dialects.ts"
  * @since 0.1.0
  */
 export type Step =
-  | { readonly _tag: "Good"; readonly text: string; readonly flaw?: "truncated" | "notUtf8" | "brokenGzip" }
+  | {
+    readonly _tag: "Good"
+    readonly said: Said
+    readonly ending?: Ending
+    readonly kept?: number | undefined
+    readonly flaw?: "truncated" | "notUtf8" | "brokenGzip"
+  }
   | {
     readonly _tag: "Answer"
     readonly status: number
     readonly headers: Readonly<Record<string, string>>
     readonly body: string | Uint8Array
   }
-  | { readonly _tag: "Partly"; readonly of: Whole; readonly keep: number; readonly after: "fin" | "silence" }
+  | {
+    readonly _tag: "Partly"
+    readonly of: Whole
+    readonly keep: { readonly share: number } | { readonly bytes: number }
+    readonly after: "fin" | "silence" | "reset"
+  }
+  | { readonly _tag: "Paced"; readonly of: Whole; readonly bytes: number; readonly every: number }
+  | { readonly _tag: "KeepAlive"; readonly every: number }
   | { readonly _tag: "Unread" | "Reset" | "Silent" | "GoAway" }
 
 /**
@@ -47,12 +60,50 @@ export type Step =
 export type Whole = Extract<Step, { readonly _tag: "Good" | "Answer" }>
 
 /**
+ * What a good answer holds beside its text: reasoning before it, a tool call after it, and whether it stops at its output cap.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface GoodOptions {
+  readonly reasoning?: string
+  readonly tool?: { readonly name: string; readonly input: unknown }
+  readonly capped?: boolean
+}
+
+/**
  * A good answer, in the dialect and the form that the request asks for.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const good = (text = "Here is the answer."): Whole => ({ _tag: "Good", text })
+export const good = (text = "Here is the answer.", options: GoodOptions = {}): Whole => ({
+  _tag: "Good",
+  said: { text, ...options }
+})
+
+/**
+ * A streamed answer that ends otherwise than by its terminal event: by `nothing`, by an `error` frame, or by a terminal event
+ * that reports a `failure`; after `kept` frames of its content, all by default. A plain answer stays as it is.
+ *
+ * @example
+ * ```ts
+ * import * as ScriptedProvider from "@recourse/testing/ScriptedProvider"
+ *
+ * // an overload after two frames
+ * ScriptedProvider.ends("error", { kept: 2 })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ends = (
+  ending: Exclude<Ending, "terminal">,
+  options: GoodOptions & { readonly text?: string; readonly kept?: number } = {}
+): Whole => {
+  const { kept, text = "Here is the answer.", ...rest } = options
+  return { _tag: "Good", said: { text, ...rest }, ending, kept }
+}
 
 /**
  * An answer as it is given: a status, headers, and a body as text, as bytes, or as a value that is sent as JSON. With no body it
@@ -109,7 +160,7 @@ export const empty: Whole = answer(200)
  * @category constructors
  * @since 0.1.0
  */
-export const truncated: Step = { _tag: "Good", text: "Here is the answer.", flaw: "truncated" }
+export const truncated: Step = { _tag: "Good", said: { text: "Here is the answer." }, flaw: "truncated" }
 
 /**
  * A good answer with bytes in its text that are no UTF-8.
@@ -117,7 +168,7 @@ export const truncated: Step = { _tag: "Good", text: "Here is the answer.", flaw
  * @category constructors
  * @since 0.1.0
  */
-export const notUtf8: Step = { _tag: "Good", text: "Here is the answer.", flaw: "notUtf8" }
+export const notUtf8: Step = { _tag: "Good", said: { text: "Here is the answer." }, flaw: "notUtf8" }
 
 /**
  * A good answer in gzip with bytes in it that are wrong, although as many arrive as were announced.
@@ -125,7 +176,7 @@ export const notUtf8: Step = { _tag: "Good", text: "Here is the answer.", flaw: 
  * @category constructors
  * @since 0.1.0
  */
-export const brokenGzip: Step = { _tag: "Good", text: "Here is the answer.", flaw: "brokenGzip" }
+export const brokenGzip: Step = { _tag: "Good", said: { text: "Here is the answer." }, flaw: "brokenGzip" }
 
 /**
  * An answer whose body is cut: `keep`, half by default, of its bytes, and then the connection is closed. Of an answer without a
@@ -134,7 +185,45 @@ export const brokenGzip: Step = { _tag: "Good", text: "Here is the answer.", fla
  * @category constructors
  * @since 0.1.0
  */
-export const cut = (of: Whole = good(), keep = 0.5): Step => ({ _tag: "Partly", of, keep, after: "fin" })
+export const cut = (of: Whole = good(), keep = 0.5): Step => ({
+  _tag: "Partly",
+  of,
+  keep: { share: keep },
+  after: "fin"
+})
+
+/**
+ * An answer whose body is cut after so many bytes, but for its last one: by the end of the connection, or by its reset (RST).
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const cutAfter = (bytes: number, of: Whole = good(), by: "fin" | "reset" = "fin"): Step => ({
+  _tag: "Partly",
+  of,
+  keep: { bytes },
+  after: by
+})
+
+/**
+ * An answer whose body is written in pieces of so many bytes, 1 by default, every so many milliseconds: 50 by default, 0 for as
+ * soon as the piece before is out.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const paced = (
+  of: Whole = good(),
+  { bytes = 1, every = 50 }: { readonly bytes?: number; readonly every?: number } = {}
+): Step => ({ _tag: "Paced", of, bytes, every })
+
+/**
+ * An event stream of keep-alive comments, one every so many milliseconds, until the client gives up.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const keepAlive = (every = 50): Step => ({ _tag: "KeepAlive", every })
 
 /**
  * An answer whose body stalls: `keep`, half by default, of its bytes, and then nothing until the client gives up.
@@ -142,7 +231,12 @@ export const cut = (of: Whole = good(), keep = 0.5): Step => ({ _tag: "Partly", 
  * @category constructors
  * @since 0.1.0
  */
-export const stalled = (of: Whole = good(), keep = 0.5): Step => ({ _tag: "Partly", of, keep, after: "silence" })
+export const stalled = (of: Whole = good(), keep = 0.5): Step => ({
+  _tag: "Partly",
+  of,
+  keep: { share: keep },
+  after: "silence"
+})
 
 /**
  * The request is read and never answered.
@@ -285,7 +379,7 @@ const render = (step: Whole, request: Request): {
       pieces: [bytes]
     }
   }
-  const { contentType, pieces } = answerTo(request.path, request.body, step.text)
+  const { contentType, pieces } = answerTo(request.path, request.body, step.said, step.ending, step.kept)
   const whole = Buffer.from(pieces.join(""))
   if (step.flaw === undefined) {
     const length = pieces.length === 1 ? { "content-length": String(whole.length) } : {}
@@ -315,10 +409,14 @@ const flawed = (contentType: string, bytes: Uint8Array, headers: Readonly<Record
   pieces: [bytes]
 })
 
-/** The first bytes of several pieces, as many as the share says and at least one fewer than all. */
-const share = (pieces: ReadonlyArray<Uint8Array>, keep: number): Uint8Array => {
+/** The first bytes of several pieces, at least one fewer than all. */
+const share = (
+  pieces: ReadonlyArray<Uint8Array>,
+  keep: Extract<Step, { readonly _tag: "Partly" }>["keep"]
+): Uint8Array => {
   const whole = Buffer.concat(pieces)
-  return whole.subarray(0, Math.max(0, Math.min(whole.length - 1, Math.floor(whole.length * keep))))
+  const most = "bytes" in keep ? keep.bytes : Math.floor(whole.length * keep.share)
+  return whole.subarray(0, Math.max(0, Math.min(whole.length - 1, most)))
 }
 
 class Server {
@@ -429,6 +527,30 @@ class Server {
         const sent = share(pieces, step.keep)
         write(response, sent)
         if (step.after === "fin") this.#close(response)
+        // what was written is to arrive before the reset
+        else if (step.after === "reset") setTimeout(() => this.#hangUp(response), 20)
+        return
+      }
+      case "Paced": {
+        const { headers, pieces, status } = render(step.of, request)
+        this.#head(response, status, headers)
+        const whole = Buffer.concat(pieces)
+        let at = 0
+        const next = (): void => {
+          if (response.destroyed) return
+          write(response, whole.subarray(at, at + step.bytes))
+          at += step.bytes
+          if (at >= whole.length) response.end()
+          else if (step.every === 0) setImmediate(next)
+          else setTimeout(next, step.every)
+        }
+        next()
+        return
+      }
+      case "KeepAlive": {
+        this.#head(response, 200, { "content-type": "text/event-stream" })
+        const timer = setInterval(() => write(response, Buffer.from(": still here\n\n")), step.every)
+        response.on("close", () => clearInterval(timer))
         return
       }
       case "Silent":

@@ -136,9 +136,11 @@ const targetOf = (asked: Asked): Hold.Target => {
 export const isRecovered = (method: string, url: URL, { recovers }: Options): boolean =>
   recovers === undefined ? method === "POST" && inference.test(url.pathname) : recovers({ method, url })
 
-/** An answer that is handed on, and what hangs up on the rest of it. */
+/** An answer that is handed on, whole or chunk by chunk, and what hangs up on the rest of it. */
 export interface Handed {
   readonly response: Response
+  /** The next bytes, or nothing at the end; fails as the body fails. */
+  readonly chunk: Effect.Effect<Uint8Array | undefined, unknown>
   readonly hangUp: () => void
 }
 
@@ -192,7 +194,7 @@ const unsent = (fault: Fault.Fault, now: number, added: Readonly<Record<string, 
       }
     }
   )
-  return { response, hangUp: () => undefined }
+  return { response, chunk: Effect.succeed(undefined), hangUp: () => undefined }
 }
 
 /** An answer at its head, whoever asked for it; every `Response` is one. */
@@ -264,6 +266,14 @@ export class Answer {
     return Effect.sync(stop)
   })
 
+  /** What was read first, and then what comes; nothing of it is kept. */
+  readonly #chunk: Effect.Effect<Uint8Array | undefined, unknown> = Effect.async((resume) => {
+    const part = this.#parts.shift()
+    if (part !== undefined) return resume(Effect.succeed(part))
+    const stop = this.#next((next) => resume(Effect.succeed(next)), (reason) => resume(Effect.fail(reason)))
+    return Effect.sync(stop)
+  })
+
   /** The one pull of everything here: the next chunk, or silence. Returns what gives up on it. */
   #next(onPart: (part: Uint8Array | undefined) => void, onError: (reason: unknown) => void): () => void {
     if (this.#error !== undefined) {
@@ -314,7 +324,14 @@ export class Answer {
 
   /** The provider's own answer, to be read by whoever asked. */
   handed(added?: Readonly<Record<string, string>>): Handed {
-    return { response: this.whole(added), hangUp: () => this.discard() }
+    const whole = (): Response => this.whole(added)
+    return {
+      get response() {
+        return whole()
+      },
+      chunk: this.#chunk,
+      hangUp: () => this.discard()
+    }
   }
 
   /** The provider's own answer, with its whole body, and headers of ours added. */
@@ -376,7 +393,7 @@ const responseOf = (head: Head, headers: Headers, body: BodyInit | null): Respon
 const streamed = /event-?stream|ndjson|jsonl|stream\+json/i
 
 /** Whether an answer comes piece by piece, and is worth handing on before it is whole. */
-const isStream = ({ headers }: Head, url: URL): boolean =>
+export const isStream = ({ headers }: Pick<Head, "headers">, url: URL): boolean =>
   streamed.test(headers.get("content-type") ?? "") || url.pathname.endsWith(":streamGenerateContent")
 
 const MIB = 1_048_576
@@ -452,10 +469,17 @@ export const attempt = <E, F, R>(
 }
 
 /** A policy by which an attempt is made once, and what it is worth is read all the same. */
-const single = (policy: RetryPolicy.RetryPolicy): RetryPolicy.RetryPolicy => ({
+export const single = (policy: RetryPolicy.RetryPolicy): RetryPolicy.RetryPolicy => ({
   ...policy,
   tiers: Record.map(policy.tiers, (tier) => ({ ...tier, attempts: 1 }))
 })
+
+/** The hold of a program, and whom a call asks, unless it is nobody's business. */
+export const heldIn = (context: Context.Context<never>, { target = targetOf }: Options, asked: () => Asked) =>
+  Option.flatMap(
+    Context.getOption(context, Hold.Hold),
+    (hold) => Option.map(Option.fromNullable(target(asked())), (target) => ({ hold, target }))
+  )
 
 /**
  * Recovers an attempt beneath the hold, where there is one, and hangs up on what is left of an attempt as soon as there will be
@@ -473,14 +497,10 @@ export const recovered = <A, E, R>(
 ): Effect.Effect<A, E | Fault.Fault, R> =>
   Effect.contextWithEffect((context: Context.Context<never>) => {
     const outer = Context.get(context, Recovery.Listener)
-    const hold = Context.getOption(context, Hold.Hold)
-    const { gate = "open", listener, policy = RetryPolicy.standard, target = targetOf } = options
+    const { gate = "open", listener, policy = RetryPolicy.standard } = options
     const under = once ? single(policy) : policy
-    const held = Option.flatMap(hold, (hold) =>
-      Option.map(Option.fromNullable(target(asked())), (target) => ({ hold, target })))
-    const call = Option.match(held, {
-      onNone: () =>
-        Recovery.recover(self, { policy: under }),
+    const call = Option.match(heldIn(context, options, asked), {
+      onNone: () => Recovery.recover(self, { policy: under }),
       onSome: ({ hold, target }) =>
         Effect.provideService(Recovery.recover(self, { policy: under, target, gate }), Hold.Hold, hold)
     })
