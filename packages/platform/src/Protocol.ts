@@ -6,10 +6,10 @@
  *
  * @since 0.1.0
  */
-import * as Diagnosis from "@recourse/core/Diagnosis"
+import type * as Diagnosis from "@recourse/core/Diagnosis"
 import * as Evidence from "@recourse/core/Evidence"
 import type * as Fault from "@recourse/core/Fault"
-import * as StreamEnd from "@recourse/core/StreamEnd"
+import type { StreamEnd } from "@recourse/core/StreamEnd"
 import type * as StreamRecovery from "@recourse/core/StreamRecovery"
 import * as Channel from "effect/Channel"
 import * as Chunk from "effect/Chunk"
@@ -17,7 +17,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import { createParser } from "eventsource-parser"
+import { Decoder, type Ended } from "./internal/decoder.ts"
 import { at } from "./internal/frames.ts"
 
 /**
@@ -42,7 +42,7 @@ export type Part =
     readonly input: string
   }
   | { readonly _tag: "Usage"; readonly input: number | undefined; readonly output: number | undefined }
-  | { readonly _tag: "End"; readonly end: StreamEnd.StreamEnd }
+  | { readonly _tag: "End"; readonly end: StreamEnd }
   | { readonly _tag: "Other"; readonly frame: unknown }
 
 /**
@@ -70,19 +70,15 @@ export interface Options {
   readonly codes?: Diagnosis.Options["codes"]
 }
 
-/**
- * A frame was longer than it may be.
- *
- * @category errors
- * @since 0.1.0
- */
-export class FrameTooLong extends Error {
-  override readonly name = "FrameTooLong"
-
-  constructor(limit: number) {
-    super(`a frame of the stream is longer than ${limit} characters`)
-  }
-}
+export {
+  /**
+   * A frame was longer than it may be.
+   *
+   * @category errors
+   * @since 0.1.0
+   */
+  FrameTooLong
+} from "./internal/decoder.ts"
 
 /**
  * The evidence of a frame: its payload as text or parsed JSON, or the raw tail of a stream. For raw use; `decode` does it for the
@@ -133,104 +129,6 @@ export const text = (part: unknown): Option.Option<string> => {
   return at(part, "_tag") === "Text" && typeof own === "string" ? Option.some(own) : Option.none()
 }
 
-const LONGEST = 4_194_304
-
-/** The frame in a text, or the text itself. */
-const frameOf = (data: string): unknown => {
-  try {
-    return JSON.parse(data)
-  } catch {
-    return data
-  }
-}
-
-const isError = (frame: unknown, event: string | undefined): boolean => {
-  const error = at(frame, "error") ?? at(frame, "choices", 0, "error")
-  return event === "error" || at(frame, "type") === "error" || (error !== undefined && error !== null)
-}
-
-type Ended = (received: number) => Fault.Fault
-
-/** Takes the bytes of one answer apart. */
-class Decoder {
-  readonly #text = new TextDecoder("utf-8", { fatal: true })
-  readonly #read: ReturnType<Protocol["reader"]>
-  readonly #options: Options
-  readonly #parser: ReturnType<typeof createParser>
-  #parts: Array<Part> = []
-  /** A line that the end of the bytes has completed, and not its own. */
-  #last = false
-  isOver = false
-  fault: Ended | undefined
-
-  constructor(protocol: Protocol, options: Options) {
-    this.#options = options
-    this.#read = protocol.reader()
-    const { frame: longest = LONGEST } = options
-    this.#parser = createParser({
-      maxBufferSize: longest,
-      onEvent: ({ data, event }) => this.#take(data, event),
-      onError: ({ type }) => {
-        if (type === "max-buffer-size-exceeded") this.#threw(new FrameTooLong(longest))
-      }
-    })
-  }
-
-  /** What some bytes add, up to the first fault. */
-  feed(chunk: Iterable<Uint8Array>): ReadonlyArray<Part> {
-    for (const bytes of chunk) {
-      if (this.fault !== undefined) break
-      try {
-        this.#parser.feed(this.#text.decode(bytes, { stream: true }))
-      } catch (error) {
-        this.#threw(error)
-      }
-    }
-    return this.#out()
-  }
-
-  /** What the end of the bytes adds: a last frame that lacks but its empty line. */
-  finish(): ReadonlyArray<Part> {
-    this.#last = true
-    if (this.fault === undefined) this.#parser.feed("\n\n")
-    return this.#out()
-  }
-
-  #out(): ReadonlyArray<Part> {
-    const parts = this.#parts
-    this.#parts = []
-    return parts
-  }
-
-  #threw(error: unknown): void {
-    // an answer that is whole has nothing more to lose
-    if (this.fault === undefined && !this.isOver) {
-      this.fault = (received) => Diagnosis.fromUnknown(error, { received })
-    }
-  }
-
-  #take(data: string, event: string | undefined): void {
-    if (this.fault !== undefined) return
-    const frame = frameOf(data)
-    const end = StreamEnd.fromFrame(frame)
-    const text = typeof frame === "string"
-    // half a frame is no frame
-    if (text && end === undefined && this.#last) return
-    const ends = end !== undefined && (end._tag === "Complete" || end._tag === "OutputCap")
-    if (!this.isOver && (isError(frame, event) || (end === undefined ? text : !ends))) {
-      const { codes } = this.#options
-      this.fault = (received) => Diagnosis.fromFrame(frame, codes === undefined ? { received } : { received, codes })
-      return
-    }
-    const parts = text ? [] : this.#read(frame)
-    this.#parts.push(...parts)
-    if (ends) {
-      this.isOver = true
-      this.#parts.push({ _tag: "End", end })
-    } else if (parts.length === 0) this.#parts.push({ _tag: "Other", frame })
-  }
-}
-
 /**
  * The bytes of an event stream as the parts of an answer. It fails with the fault of an error frame, of a terminal event that
  * reports a failure, of bytes that are no UTF-8, of a frame that is too long, and with `StreamCut` where the bytes end without a
@@ -274,11 +172,9 @@ export const decode =
           onFailure: (error: E) => decoder.isOver ? Channel.void : Channel.fail(error),
           onDone: () => {
             const parts = decoder.finish()
-            const fault = decoder.fault ?? (decoder.isOver ? undefined : cut)
+            const fault = decoder.fault
             return Channel.flatMap(write(parts), () => fault === undefined ? Channel.void : failing(fault))
           }
         })
       return Stream.pipeThroughChannel(bytes, loop)
     })
-
-const cut: Ended = (received) => Diagnosis.fromCut({ received })

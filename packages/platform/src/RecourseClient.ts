@@ -5,7 +5,8 @@
  * knows `HttpClient` alone: it retries below, and hands back the provider's own last answer. Both leave `R` as it was, send a
  * request once whose body is a stream, and recover, by default, only the requests that ask a model for something.
  *
- * Neither recovers what breaks inside an event stream, which is handed on at its head: `stream` does, and gives its parts.
+ * An event stream in a dialect of `Protocol` is handed on at its first content: what breaks before that is recovered. `stream`
+ * recovers the rest too, and gives its parts.
  *
  * @since 0.1.0
  */
@@ -36,12 +37,9 @@ import * as Inspectable from "effect/Inspectable"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as Stream from "effect/Stream"
-import * as AnthropicMessages from "./AnthropicMessages.ts"
-import * as Gemini from "./Gemini.ts"
 import * as Exchange from "./internal/exchange.ts"
 import * as Liveness from "./Liveness.ts"
 import * as OpenAiChat from "./OpenAiChat.ts"
-import * as OpenAiResponses from "./OpenAiResponses.ts"
 import * as Protocol from "./Protocol.ts"
 
 /**
@@ -173,7 +171,7 @@ export const transparent: {
  * @since 0.1.0
  */
 export interface StreamOptions extends Options, Protocol.Options {
-  /** The dialect of the answer; by default the one that the path of the request belongs to. */
+  /** The dialect of the answer; by default the one that the path of the request belongs to, or OpenAI's chat completions. */
   readonly protocol?: Protocol.Protocol
 }
 
@@ -235,7 +233,12 @@ export const stream: {
   ): Stream.Stream<Protocol.Part | StreamRecovery.Boundary | StreamRecovery.CutShort, E | Fault.Fault, R> => {
     Exchange.check(options)
     const url = urlOf(request)
-    const { gate = "open", listener, policy = RetryPolicy.standard, protocol = protocolOf(url) } = options
+    const {
+      gate = "open",
+      listener,
+      policy = RetryPolicy.standard,
+      protocol = Exchange.protocolOf(url) ?? OpenAiChat.protocol
+    } = options
     const read = (error: unknown) =>
       Effect.map(Clock.currentTimeMillis, (received) => Diagnosis.fromUnknown(error, { received }))
     const attempt = Exchange.attempt({
@@ -252,7 +255,7 @@ export const stream: {
           Effect.tap(restore(attempt), ({ hangUp }) => Effect.addFinalizer(() => Effect.sync(hangUp)))
         ),
         ({ chunk, response: { headers } }): Stream.Stream<Uint8Array, Fault.Fault> =>
-          Exchange.isStream({ headers }, url)
+          /event-?stream/i.test(headers.get("content-type") ?? "")
             ? Stream.repeatEffectChunkOption(Effect.matchEffect(chunk, {
               onFailure: (error): Effect.Effect<never, Option.Option<Fault.Fault>> =>
                 Effect.flatMap(read(error), (fault) => Effect.fail(Option.some(fault))),
@@ -287,15 +290,6 @@ export const stream: {
     }))
   }
 )
-
-const protocolOf = ({ pathname }: URL): Protocol.Protocol =>
-  pathname.endsWith("/messages")
-    ? AnthropicMessages.protocol
-    : pathname.endsWith("/responses")
-    ? OpenAiResponses.protocol
-    : pathname.endsWith(":streamGenerateContent")
-    ? Gemini.protocol
-    : OpenAiChat.protocol
 
 /** An error of the transport, or of the reading of an answer, is to be read; one that was made before anything was sent is not. */
 const sort = <E>(error: E | Liveness.Silence): Either.Either<unknown, E> => {

@@ -201,7 +201,7 @@ describe("RecourseClient", () => {
 
   it.effect("hangs up when whoever reads an answer is interrupted", () =>
     Effect.gen(function*() {
-      const { client, seen } = dripping(200, { "content-type": "text/event-stream" })
+      const { client, seen } = dripping(200, { "content-type": "application/x-ndjson" })
       const response = yield* RecourseClient.recover(client).execute(post)
       const fiber = yield* Effect.fork(response.text)
       yield* turn

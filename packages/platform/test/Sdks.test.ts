@@ -2,9 +2,10 @@ import { createAnthropic } from "@ai-sdk/anthropic"
 import { createOpenAI } from "@ai-sdk/openai"
 import Anthropic, { APIError as AnthropicError } from "@anthropic-ai/sdk"
 import { assert, describe, it } from "@effect/vitest"
+import { GoogleGenAI } from "@google/genai"
 import * as RecourseFetch from "@recourse/platform/RecourseFetch"
 import * as Provider from "@recourse/testing/ScriptedProvider"
-import { APICallError, generateText, RetryError, streamText } from "ai"
+import { APICallError, generateText, RetryError, streamText, type TextStreamPart, type ToolSet } from "ai"
 import * as Effect from "effect/Effect"
 import OpenAI, { APIError as OpenAIError } from "openai"
 import { quick, thrownBy } from "./quick.ts"
@@ -12,7 +13,8 @@ import { quick, thrownBy } from "./quick.ts"
 interface Client {
   readonly name: string
   readonly ask: (url: string, fetch: RecourseFetch.Fetch, signal?: AbortSignal) => Promise<string>
-  readonly stream: (url: string, fetch: RecourseFetch.Fetch) => Promise<string>
+  /** Prints a streamed answer as it comes. */
+  readonly stream: (url: string, fetch: RecourseFetch.Fetch, print: (text: string) => void) => Promise<void>
   /** Whether the error is the SDK's own, for that status. */
   readonly isOwn: (error: unknown, status: number) => boolean
   /**
@@ -35,6 +37,27 @@ const openai = (url: string, fetch: RecourseFetch.Fetch): OpenAI => new OpenAI({
 
 const anthropic = (url: string, fetch: RecourseFetch.Fetch): Anthropic => new Anthropic({ apiKey, baseURL: url, fetch })
 
+/** By default it prints them. */
+const onError = (): void => undefined
+
+/** `ai` has its errors among its parts. */
+const printed = async (
+  { fullStream }: { readonly fullStream: AsyncIterable<TextStreamPart<ToolSet>> },
+  print: (text: string) => void
+): Promise<void> => {
+  for await (const part of fullStream) {
+    if (part.type === "text-delta") print(part.text)
+    if (part.type === "error") throw part.error
+  }
+}
+
+const genai = async (url: string, fetch: RecourseFetch.Fetch, print: (text: string) => void): Promise<void> => {
+  const { models } = new GoogleGenAI({ apiKey, httpOptions: { baseUrl: url, fetch } })
+  for await (const chunk of await models.generateContentStream({ model: "m", contents: prompt })) {
+    print(chunk.text ?? "")
+  }
+}
+
 const clients: ReadonlyArray<Client> = [
   {
     name: "openai, chat completions",
@@ -44,14 +67,12 @@ const clients: ReadonlyArray<Client> = [
         signal === undefined ? {} : { signal }
       ))
         .choices[0]?.message.content ?? "",
-    stream: async (url, fetch) => {
-      let text = ""
+    stream: async (url, fetch, print) => {
       for await (
         const chunk of await openai(url, fetch).chat.completions.create({ model: "m", messages, stream: true })
       ) {
-        text += chunk.choices[0]?.delta.content ?? ""
+        print(chunk.choices[0]?.delta.content ?? "")
       }
-      return text
     },
     isOwn: (error, status) => error instanceof OpenAIError && error.status === status,
     sent: { answer: 3, spent: 1, thrown: 5 }
@@ -61,14 +82,12 @@ const clients: ReadonlyArray<Client> = [
     ask: async (url, fetch, signal) =>
       (await openai(url, fetch).responses.create({ model: "m", input: prompt }, signal === undefined ? {} : { signal }))
         .output_text,
-    stream: async (url, fetch) => {
-      let text = ""
+    stream: async (url, fetch, print) => {
       for await (
         const event of await openai(url, fetch).responses.create({ model: "m", input: prompt, stream: true })
       ) {
-        if (event.type === "response.output_text.delta") text += event.delta
+        if (event.type === "response.output_text.delta") print(event.delta)
       }
-      return text
     },
     isOwn: (error, status) => error instanceof OpenAIError && error.status === status,
     sent: { answer: 3, spent: 1, thrown: 5 }
@@ -82,7 +101,11 @@ const clients: ReadonlyArray<Client> = [
       )
       return block?.type === "text" ? block.text : ""
     },
-    stream: (url, fetch) => anthropic(url, fetch).messages.stream({ model: "m", max_tokens: 9, messages }).finalText(),
+    stream: async (url, fetch, print) => {
+      const stream = anthropic(url, fetch).messages.stream({ model: "m", max_tokens: 9, messages })
+      stream.on("text", print)
+      await stream.finalText()
+    },
     isOwn: (error, status) => error instanceof AnthropicError && error.status === status,
     sent: { answer: 3, spent: 1, thrown: 5 }
   },
@@ -94,8 +117,11 @@ const clients: ReadonlyArray<Client> = [
         prompt,
         ...(abortSignal === undefined ? {} : { abortSignal })
       })).text,
-    stream: async (url, fetch) =>
-      streamText({ model: createOpenAI({ apiKey, baseURL: `${url}/v1`, fetch })("m"), prompt }).text,
+    stream: (url, fetch, print) =>
+      printed(
+        streamText({ model: createOpenAI({ apiKey, baseURL: `${url}/v1`, fetch })("m"), prompt, onError }),
+        print
+      ),
     isOwn: isCallError,
     sent: { answer: 5, spent: 3, thrown: 5 }
   },
@@ -108,9 +134,16 @@ const clients: ReadonlyArray<Client> = [
         prompt,
         ...(abortSignal === undefined ? {} : { abortSignal })
       })).text,
-    stream: async (url, fetch) =>
-      streamText({ model: createAnthropic({ apiKey, baseURL: `${url}/v1`, fetch })("m"), prompt, maxOutputTokens: 9 })
-        .text,
+    stream: (url, fetch, print) =>
+      printed(
+        streamText({
+          model: createAnthropic({ apiKey, baseURL: `${url}/v1`, fetch })("m"),
+          prompt,
+          maxOutputTokens: 9,
+          onError
+        }),
+        print
+      ),
     isOwn: isCallError,
     sent: { answer: 5, spent: 3, thrown: 5 }
   }
@@ -170,7 +203,9 @@ for (const { ask, isOwn, name, sent, stream } of clients) {
         const provider = yield* Provider.make()
         yield* provider.play(overloaded, Provider.reset)
         const fetch = RecourseFetch.make({ policy: quick })
-        assert.strictEqual(yield* Effect.promise(() => stream(provider.url, fetch)), said)
+        let text = ""
+        yield* Effect.promise(() => stream(provider.url, fetch, (piece) => text += piece))
+        assert.strictEqual(text, said)
         assert.lengthOf(yield* provider.requests, 3)
       }))
 
@@ -222,3 +257,51 @@ for (const { ask, isOwn, name, sent, stream } of clients) {
       }), 20_000)
   })
 }
+
+describe.concurrent("streams", () => {
+  const streaming = [...clients.map(({ name, stream }) => ({ name, stream })), { name: "@google/genai", stream: genai }]
+  const long = Provider.good(`${said} `.repeat(20))
+  for (const { name, stream } of streaming) {
+    it.scopedLive(`${name}: a fault before the first content is invisible`, () =>
+      Effect.gen(function*() {
+        const provider = yield* Provider.make()
+        for (
+          const step of [
+            Provider.ends("nothing", { kept: 0 }),
+            Provider.ends("nothing", { kept: 1, text: "" }),
+            Provider.ends("error", { kept: 0 }),
+            Provider.ends("failure", { kept: 0 }),
+            Provider.cutAfter(4),
+            Provider.cutAfter(4, Provider.good(), "reset")
+          ]
+        ) {
+          yield* provider.play(step)
+          let text = ""
+          const fetch = RecourseFetch.make({ policy: quick })
+          yield* Effect.promise(() => stream(provider.url, fetch, (piece) => text += piece))
+          assert.strictEqual(text, said)
+          assert.lengthOf(yield* provider.requests, 2)
+        }
+      }), 20_000)
+
+    it.scopedLive(
+      `${name}: one after it raises its own error, and nothing is printed twice`,
+      () =>
+        Effect.gen(function*() {
+          const provider = yield* Provider.make()
+          for (const step of [Provider.ends("nothing"), Provider.ends("error"), Provider.cut(long, 0.6)]) {
+            yield* provider.play(step)
+            let text = ""
+            const fetch = RecourseFetch.make({ policy: quick })
+            const error = yield* Effect.promise(() =>
+              thrownBy(() => stream(provider.url, fetch, (piece) => text += piece))
+            )
+            assert.instanceOf(error, Error)
+            assert.isTrue(text !== "" && `${said} `.repeat(20).startsWith(text), text)
+            assert.lengthOf(yield* provider.requests, 1)
+          }
+        }),
+      20_000
+    )
+  }
+})

@@ -15,7 +15,13 @@ import * as Hash from "effect/Hash"
 import * as Option from "effect/Option"
 import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
+import * as AnthropicMessages from "../AnthropicMessages.ts"
+import * as Gemini from "../Gemini.ts"
 import * as Liveness from "../Liveness.ts"
+import * as OpenAiChat from "../OpenAiChat.ts"
+import * as OpenAiResponses from "../OpenAiResponses.ts"
+import type { Part, Protocol } from "../Protocol.ts"
+import { Decoder } from "./decoder.ts"
 
 /** What both doors are told. */
 export interface Options {
@@ -208,6 +214,16 @@ export interface Head {
   readonly body: ReadableStream<Uint8Array> | null
 }
 
+/** Why a body is broken that ended in order. */
+class CutOff extends Error {
+  override readonly name = "StreamCut"
+  readonly code = "RECOURSE_STREAM_CUT"
+
+  constructor() {
+    super("the stream ended before its terminal event")
+  }
+}
+
 type Read = { readonly done: boolean; readonly value?: Uint8Array | undefined }
 
 /**
@@ -223,6 +239,8 @@ export class Answer {
   #pending: Promise<Read> | undefined
   #length = 0
   #over = false
+  /** What looks for the terminal event of a stream in what is handed on. */
+  #decoder: Decoder | undefined
   #error: { readonly reason: unknown } | undefined
 
   constructor(head: Head, watch: Liveness.Watch) {
@@ -241,6 +259,20 @@ export class Answer {
       at += part.length
     }
     return whole
+  }
+
+  /** The next bytes, which are kept for whoever it is handed to; nothing at the end. */
+  get next(): Effect.Effect<Uint8Array | undefined, unknown> {
+    return this.#pull
+  }
+
+  get length(): number {
+    return this.#length
+  }
+
+  /** Breaks the body that is handed on where it ends without a terminal event: its reader would take a clean end for the whole. */
+  follow(decoder: Decoder): void {
+    this.#decoder = decoder
   }
 
   /** Reads on until the end, or until more than `most` bytes have come; tells which. Fails as the body fails. */
@@ -341,10 +373,19 @@ export class Answer {
     for (const [name, value] of Object.entries(added)) own.set(name, value)
     const body = this.#reader === undefined
       ? null
-      : this.#over && this.#error === undefined
+      : this.#over && this.#error === undefined && this.#decoder?.fault === undefined
       ? this.bytes
       : this.#rest()
     return responseOf(this.head, own, body)
+  }
+
+  /** The error of a stream that ends here without having ended. */
+  #broken(next: Uint8Array | undefined): Error | undefined {
+    const decoder = this.#decoder
+    if (decoder === undefined || decoder.isOver || (decoder.fault !== undefined && !decoder.isCut)) return undefined
+    if (next !== undefined) decoder.feed([next])
+    else if (!decoder.isCut) decoder.finish()
+    return next === undefined && decoder.isCut ? new TypeError("terminated", { cause: new CutOff() }) : undefined
   }
 
   #rest(): ReadableStream<Uint8Array> {
@@ -359,7 +400,9 @@ export class Answer {
         }
         return new Promise((resolve) => {
           stop = this.#next((next) => {
-            if (next === undefined) controller.close()
+            const broken = this.#broken(next)
+            if (broken !== undefined) controller.error(broken)
+            else if (next === undefined) controller.close()
             else controller.enqueue(next)
             resolve()
           }, (reason) => {
@@ -398,6 +441,23 @@ export const isStream = ({ headers }: Pick<Head, "headers">, url: URL): boolean 
 
 const MIB = 1_048_576
 
+/** The dialect of a path, if it is one of ours. */
+export const protocolOf = ({ pathname }: URL): Protocol | undefined =>
+  pathname.endsWith("/chat/completions")
+    ? OpenAiChat.protocol
+    : pathname.endsWith("/messages")
+    ? AnthropicMessages.protocol
+    : pathname.endsWith("/responses")
+    ? OpenAiResponses.protocol
+    : pathname.endsWith(":streamGenerateContent")
+    ? Gemini.protocol
+    : undefined
+
+/** How much of a stream is held back until its first content: frames, and bytes. */
+const OPENING = { frames: 64, bytes: 262_144 }
+
+const isContent = ({ _tag }: Part): boolean => _tag === "Text" || _tag === "Reasoning" || _tag === "ToolCall"
+
 /** What an attempt is made of. */
 interface Parts<E, F, R> {
   readonly send: (watch: Liveness.Watch) => Effect.Effect<Head, E, R>
@@ -413,7 +473,7 @@ interface Parts<E, F, R> {
 
 /**
  * One attempt: sends, reads as much as a verdict needs, and fails with the fault if there is one. An event stream is handed on at
- * its head, any other answer when it is whole. How it ended is put into `last`.
+ * its first content if its dialect is known, else at its head; any other answer when it is whole. How it ended is put into `last`.
  */
 export const attempt = <E, F, R>(
   { judges, last, options: { body, codes, liveness }, send, sort, url }: Parts<E, F, R>
@@ -431,7 +491,10 @@ export const attempt = <E, F, R>(
         )
     })
   }
-  const judged = (answer: Answer, fault: (options: Diagnosis.Options) => Fault.Fault | undefined) =>
+  const judged = (
+    answer: Answer,
+    fault: (options: Diagnosis.Options & { readonly received: number }) => Fault.Fault | undefined
+  ) =>
     Effect.flatMap(Clock.currentTimeMillis, (received): Effect.Effect<Handed, Fault.Fault> => {
       const found = fault({ received, ...told })
       if (found === undefined) return Effect.sync(() => answer.handed())
@@ -451,6 +514,27 @@ export const attempt = <E, F, R>(
       Effect.raceFirst(Effect.exit(answer.read(most)), Effect.sleep(body?.within ?? "10 seconds")),
       judged(answer, (told) => Diagnosis.fromResponse(read(answer, new TextDecoder().decode(answer.bytes)), told))
     )
+  const opening = (answer: Answer, protocol: Protocol): Effect.Effect<Handed, Fault.Fault> => {
+    const decoder = new Decoder(protocol, told)
+    answer.follow(decoder)
+    let frames = 0
+    const on: Effect.Effect<Handed, Fault.Fault> = Effect.matchEffect(answer.next, {
+      onFailure: (error) => judged(answer, (told) => Diagnosis.fromUnknown(error, told)),
+      onSuccess: (bytes) => {
+        const parts = bytes === undefined ? decoder.finish() : decoder.feed([bytes])
+        const { fault } = decoder
+        frames += parts.length
+        return parts.some(isContent) || decoder.isOver
+          ? Effect.sync(() => answer.handed())
+          : fault !== undefined
+          ? judged(answer, ({ received }) => fault(received))
+          : frames > OPENING.frames || answer.length > OPENING.bytes
+          ? Effect.sync(() => answer.handed())
+          : on
+      }
+    })
+    return on
+  }
   return Effect.flatMap(Liveness.watch(liveness), (watch) =>
     Effect.matchEffect(
       Effect.onExit(send(watch), (exit) => Exit.isFailure(exit) ? Effect.sync(() => watch.close()) : Effect.void),
@@ -459,8 +543,11 @@ export const attempt = <E, F, R>(
         onSuccess: (head) => {
           const answer = new Answer(head, watch)
           const ok = head.status >= 200 && head.status < 300
+          const protocol = protocolOf(url)
           const handled = (judges ? ok && isStream(head, url) : head.status < 400)
-            ? Effect.sync(() => answer.handed())
+            ? judges && protocol !== undefined && /event-?stream/i.test(head.headers.get("content-type") ?? "")
+              ? Effect.onInterrupt(opening(answer, protocol), () => Effect.sync(() => answer.discard()))
+              : Effect.sync(() => answer.handed())
             : Effect.onInterrupt(ok ? good(answer) : bad(answer), () => Effect.sync(() => answer.discard()))
           return ok ? Effect.zipRight(Effect.flatMap(Attempt.Attempt, ({ admitted }) => admitted), handled) : handled
         }
