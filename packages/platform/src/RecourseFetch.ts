@@ -7,8 +7,9 @@
  * carries `x-should-retry: false`, which the SDKs of OpenAI and Anthropic obey; for those that do not, and for errors that are
  * thrown, it remembers for a minute what it gave up on, and sends that once, without tiers, if it comes again.
  *
- * It does not recover what breaks inside an event stream, which is handed on at its head, and it sends a request once whose body
- * is given as a stream; a `Request` is cloned for each attempt.
+ * An event stream in a dialect of `Protocol` is held back until its first content. It does not recover what breaks after that, but
+ * breaks a body that ends before its terminal event. It sends a request once whose body is given as a stream; a `Request` is cloned
+ * for each attempt.
  *
  * @since 0.1.0
  */
