@@ -21,8 +21,14 @@ const node = "packages/platform/src/NodeClient.ts"
 const pacer = "packages/platform/src/Pacer.ts"
 const hold = "packages/core/src/Hold.ts"
 const store = "packages/core/src/HoldStore.ts"
+const streaming = "packages/core/src/StreamRecovery.ts"
+const decoder = "packages/platform/src/internal/decoder.ts"
 
 const holds = "packages/core/test/Hold.test.ts"
+const streams = "packages/core/test/StreamRecovery.test.ts"
+const protocols = "packages/platform/test/Protocol.test.ts"
+const wired = "packages/platform/test/Streams.test.ts"
+const sdks = "packages/platform/test/Sdks.test.ts"
 const doors = "packages/platform/test/Hold.test.ts"
 const paces = "packages/platform/test/Pacer.test.ts"
 const laws = "packages/testing/test/Laws.test.ts"
@@ -438,7 +444,107 @@ const mutants = [
   ],
   ["a closed hold is told of", hold, "closed ? Effect.void : PubSub", "PubSub", holds],
   ["a signature is an account", exchange, "?.[1] ?? sent", "?.[9] ?? sent", doors],
-  ["undici's clock runs out first", node, "const MARGIN = 30_000", "const MARGIN = 0", fetches]
+  ["undici's clock runs out first", node, "const MARGIN = 30_000", "const MARGIN = 0", fetches],
+  [
+    "streams: text that was shown is asked for again",
+    streaming,
+    "if (text.length === 0) return opening",
+    "if (text.length < 9) return opening",
+    streams
+  ],
+  [
+    "streams: reasoning is not sealed",
+    streaming,
+    "replaced !== undefined && seen",
+    "replaced !== undefined && false",
+    streams
+  ],
+  [
+    "streams: tool calls are not withheld",
+    streaming,
+    "if (this.end === undefined) this.#tools.push(part)",
+    "out.push(part)",
+    streams
+  ],
+  [
+    "streams: the calls of a capped answer are handed on",
+    streaming,
+    "if (described.end._tag === \"Complete\") out",
+    "out",
+    streams
+  ],
+  [
+    "streams: a missing end is an end",
+    streaming,
+    "if (Option.isNone(ended)) return Effect.flatMap(cutOff, failed)",
+    "if (Option.isNone(ended)) return Effect.fail(ended)",
+    streams
+  ],
+  [
+    "streams: a break after the end counts",
+    streaming,
+    "if (reader.end !== undefined) return finished(reader.end)",
+    "if (reader.end !== undefined && Option.isNone(ended)) return finished(reader.end)",
+    streams
+  ],
+  [
+    "streams: an attempt stays open",
+    streaming,
+    "return last === undefined ? Effect.void : Scope.close(last, exit)",
+    "return Effect.void",
+    streams
+  ],
+  [
+    "streams: what was shown is forgotten",
+    streaming,
+    "if (Fault.isFault(error)) prefixes.set(error, shown())",
+    "",
+    streams
+  ],
+  [
+    "streams: a refusal inside one is nobody's business",
+    recovery,
+    "Effect.zipRight(settled(fault), failed(call, fault))",
+    "failed(call, fault)",
+    streams
+  ],
+  [
+    "streams: an early success pays the budget back",
+    recovery,
+    "const recovered = call.streamed ? Effect.void : succeeded(call)",
+    "const recovered = succeeded(call)",
+    streams
+  ],
+  [
+    "protocols: an error frame is a part",
+    decoder,
+    "if (!this.isOver && (isError(frame, event)",
+    "if (!this.isOver && (false",
+    protocols
+  ],
+  ["protocols: bytes that are no text pass", decoder, "fatal: true", "fatal: false", protocols],
+  ["protocols: half a frame is a frame", decoder, "if (text && end === undefined && this.#last) return", "", protocols],
+  [
+    "fetch: a stream is handed on at its head",
+    exchange,
+    "? judges && protocol !== undefined &&",
+    "? false && protocol !== undefined &&",
+    sdks
+  ],
+  [
+    "fetch: an early end is a clean one",
+    exchange,
+    "return next === undefined && decoder.isCut ?",
+    "return false ?",
+    sdks
+  ],
+  [
+    "a stream that is interrupted is left open",
+    client,
+    "Effect.addFinalizer(() => Effect.sync(hangUp))",
+    "Effect.void",
+    wired
+  ]
 ]
 
 const root = fileURLToPath(new URL("..", import.meta.url))

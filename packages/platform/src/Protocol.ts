@@ -162,8 +162,8 @@ export const decode =
         parts.length === 0 ? Channel.void : Channel.write(Chunk.unsafeFromArray(parts))
       const failing = (ended: Ended) =>
         Channel.fromEffect(Effect.flatMap(Clock.currentTimeMillis, (received) => Effect.fail(ended(received))))
-      const loop: Channel.Channel<Chunk.Chunk<Part>, Chunk.Chunk<Uint8Array>, E | Fault.Fault, E, unknown, unknown> =
-        Channel.readWith({
+      const loop: Channel.Channel<Chunk.Chunk<Part>, Chunk.Chunk<Uint8Array>, E | Fault.Fault, E, unknown> = Channel
+        .readWith({
           onInput: (chunk: Chunk.Chunk<Uint8Array>) => {
             const parts = decoder.feed(chunk)
             const { fault } = decoder

@@ -312,6 +312,8 @@ export class ScriptedProvider extends Context.Tag("@recourse/testing/ScriptedPro
   readonly play: (...steps: ReadonlyArray<Step>) => Effect.Effect<void>
   /** The requests since the script began, in order. */
   readonly requests: Effect.Effect<ReadonlyArray<Request>>
+  /** How many requests are being answered, or kept waiting, now: none once every client has its answer or has hung up. */
+  readonly open: Effect.Effect<number>
   /** Closes the port and every connection: whoever connects now is refused. */
   readonly down: Effect.Effect<void>
   /** Listens again, on the same port; a defect if somebody has taken it meanwhile. */
@@ -328,6 +330,7 @@ export interface Started {
   readonly url: string
   readonly play: (...steps: ReadonlyArray<Step>) => void
   readonly requests: () => ReadonlyArray<Request>
+  readonly open: () => number
   readonly down: () => Promise<void>
   readonly up: () => Promise<void>
   /** Closes the port and every connection, for good. */
@@ -423,6 +426,7 @@ class Server {
   readonly requests: Array<Request> = []
   readonly #sockets = new Set<Net.Socket>()
   readonly #busy = new Set<Net.Socket>()
+  readonly #open = new Set<Outgoing>()
   readonly #protocol: NonNullable<Options["protocol"]>
   readonly #parser: Http.Server | Http2.Http2SecureServer
   readonly #listener: Net.Server
@@ -463,6 +467,10 @@ class Server {
     return `${this.#protocol === "http" ? "http" : "https"}://127.0.0.1:${this.#port}`
   }
 
+  get open(): number {
+    return this.#open.size
+  }
+
   play(steps: ReadonlyArray<Step>): void {
     this.#script = [...steps]
     this.requests.length = 0
@@ -489,7 +497,11 @@ class Server {
     const at = Date.now()
     const { socket } = incoming
     this.#busy.add(socket)
-    response.on("close", () => this.#busy.delete(socket))
+    this.#open.add(response)
+    response.on("close", () => {
+      this.#busy.delete(socket)
+      this.#open.delete(response)
+    })
     const parts: Array<Uint8Array> = []
     incoming.on("data", (part: Uint8Array) => parts.push(part))
     incoming.on("error", () => undefined)
@@ -613,6 +625,7 @@ export const make = (
       url: server.url,
       play: (...steps) => Effect.sync(() => server.play(steps)),
       requests: Effect.sync(() => [...server.requests]),
+      open: Effect.sync(() => server.open),
       up: server.up,
       down: server.down
     })
@@ -667,6 +680,7 @@ export const start = async ({ protocol = "http" }: Options = {}): Promise<Starte
     url: server.url,
     play: (...steps) => server.play(steps),
     requests: () => [...server.requests],
+    open: () => server.open,
     up: () => Effect.runPromise(server.up),
     down: () => Effect.runPromise(server.down),
     close: () => Effect.runPromise(server.down)
