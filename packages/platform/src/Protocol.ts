@@ -142,7 +142,7 @@ export const text = (part: unknown): Option.Option<string> => {
  * import * as Protocol from "@recourse/platform/Protocol"
  * import { Stream } from "effect"
  *
- * declare const bytes: Stream.Stream<Uint8Array>
+ * const bytes = Stream.make(new TextEncoder().encode("data: {\"type\":\"message_stop\"}\n\n"))
  *
  * const text = bytes.pipe(
  *   Protocol.decode(AnthropicMessages.protocol),

@@ -436,7 +436,7 @@ const responseOf = (head: Head, headers: Headers, body: BodyInit | null): Respon
 const streamed = /event-?stream|ndjson|jsonl|stream\+json/i
 
 /** Whether an answer comes piece by piece, and is worth handing on before it is whole. */
-export const isStream = ({ headers }: Pick<Head, "headers">, url: URL): boolean =>
+const isStream = ({ headers }: Head, url: URL): boolean =>
   streamed.test(headers.get("content-type") ?? "") || url.pathname.endsWith(":streamGenerateContent")
 
 const MIB = 1_048_576
