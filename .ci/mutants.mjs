@@ -175,8 +175,8 @@ const mutants = [
   [
     "a budget that is never asked",
     recovery,
-    "if (call.budget === undefined) return again",
-    "if (call.made > 0) return again",
+    "call.budget === undefined\n    ? again",
+    "call.made > 0\n    ? again",
     recovering
   ],
   ["a budget that never refuses", budget, "if (tokens < price) return 0", "", recovering],
@@ -541,7 +541,7 @@ const mutants = [
   [
     "a stream that is interrupted is left open",
     client,
-    "Effect.addFinalizer(() => Effect.sync(hangUp))",
+    "Scope.addFinalizer(scope, Effect.sync(hangUp))",
     "Effect.void",
     wired
   ]

@@ -6,6 +6,7 @@ import * as Holding from "./Holding.ts"
 import * as Reading from "./Reading.ts"
 import * as Recovering from "./Recovering.ts"
 import * as Sending from "./Sending.ts"
+import * as Streaming from "./Streaming.ts"
 
 const json = process.argv.includes("--json")
 
@@ -54,6 +55,7 @@ for (const [name, figure, unit, most] of waiting) {
   }
 }
 rows.push(...await Sending.goodPath(), ...await Sending.aborting())
+for (const group of Streaming.groups) rows.push(...await Bench.group(group, 3))
 for (const group of await Holding.groups()) rows.push(...await Bench.group(group))
 const gate = (figure: "releaseMillis" | "leftBytes"): number =>
   middle((measured[kinds.indexOf("a hold's gate")] ?? []).map((one) => one[figure] ?? 0))

@@ -203,7 +203,7 @@ class Reader<A> {
 
 /** An attempt whose answer has begun. */
 interface Opened<A, E, R> {
-  readonly pull: Effect.Effect<Chunk.Chunk<A>, Option.Option<E>, R>
+  readonly pull: Pull<A, E, R>
   readonly scope: Scope.CloseableScope
   readonly reader: Reader<A>
   /** What was handed on first. */
@@ -236,11 +236,26 @@ export interface Held<A> extends Recovery.Held {
 
 const cutOff = Effect.map(Clock.currentTimeMillis, (received): Fault.Fault => Diagnosis.fromCut({ received }))
 
-const recovered = <A, E, R>(
-  self: Stream.Stream<A, E, R>,
+/** What gives the next parts of a stream, and fails with nothing at its end. */
+type Pull<A, E, R> = Effect.Effect<Chunk.Chunk<A>, Option.Option<E>, R>
+
+/** @internal The recovery of whatever is pulled from: a stream between it and its source costs more than all of the rest. */
+export const pulling: {
+  <A, E, R>(self: Effect.Effect<Pull<A, E, R>, never, R | Scope.Scope>, options: Free<A>): Effect.Effect<
+    Pull<A | Boundary | CutShort, E | Fault.Fault, R>,
+    never,
+    R | Scope.Scope
+  >
+  <A, E, R>(self: Effect.Effect<Pull<A, E, R>, never, R | Scope.Scope>, options: Held<A>): Effect.Effect<
+    Pull<A | Boundary | CutShort, E | Fault.Fault, R>,
+    never,
+    R | Hold.Hold | Scope.Scope
+  >
+} = dual(2, <A, E, R>(
+  self: Effect.Effect<Pull<A, E, R>, never, R | Scope.Scope>,
   { describe, ...options }: Free<A> | Held<A>
-): Stream.Stream<A | Boundary | CutShort, E | Fault.Fault, R | Hold.Hold> =>
-  Stream.fromPull(Effect.gen(function*() {
+): Effect.Effect<Pull<A | Boundary | CutShort, E | Fault.Fault, R>, never, R | Hold.Hold | Scope.Scope> =>
+  Effect.gen(function*() {
     const text: Array<string> = []
     let scope: Scope.CloseableScope | undefined
     let opened: Opened<A, E, R> | undefined
@@ -288,7 +303,7 @@ const recovered = <A, E, R>(
         return Effect.onExit(
           restore(
             Effect.flatMap(
-              Scope.extend(Stream.toPull(self), own),
+              Scope.extend(self, own),
               (pull) => begin(pull, own, new Reader(describe, text))
             )
           ),
@@ -311,7 +326,7 @@ const recovered = <A, E, R>(
     )
 
     type Out = A | Boundary | CutShort
-    type Pull = Effect.Effect<Chunk.Chunk<Out>, Option.Option<E | Fault.Fault>, R>
+    type Next = Pull<Out, E | Fault.Fault, R>
 
     const shown = (): string => text.join("")
 
@@ -319,7 +334,7 @@ const recovered = <A, E, R>(
     const opening = (
       next: Effect.Effect<Opened<A, E, R>, E | Fault.Fault, R>,
       replaced: Fault.Fault | undefined
-    ): Pull =>
+    ): Next =>
       Effect.suspend(() => {
         opened = undefined
         return Effect.matchEffect(next, {
@@ -338,7 +353,7 @@ const recovered = <A, E, R>(
         })
       })
 
-    const failed = (fault: Fault.Fault): Pull =>
+    const failed = (fault: Fault.Fault): Next =>
       Effect.zipRight(
         close(Exit.fail(fault)),
         Effect.suspend(() => {
@@ -354,28 +369,28 @@ const recovered = <A, E, R>(
         })
       )
 
-    const finished = (end: StreamEnd): Pull => {
+    const finished = (end: StreamEnd): Next => {
       over = true
       return end._tag === "OutputCap"
         ? Effect.as(call.capped(end.reason), Chunk.of<Out>(new OutputCap(end.reason, shown())))
         : Effect.zipRight(call.over, Effect.fail(Option.none()))
     }
 
-    const pull: Pull = Effect.suspend(() => {
+    const pull: Next = Effect.suspend(() => {
       if (over) return Effect.fail(Option.none())
       if (opened === undefined) return opening(call.first, undefined)
       const { reader } = opened
       if (reader.fault !== undefined) return failed(reader.fault)
       return Effect.matchEffect(opened.pull, {
-        onFailure: (ended): Pull => {
+        onFailure: (ended): Next => {
           if (reader.end !== undefined) return finished(reader.end)
           if (Option.isNone(ended)) return Effect.flatMap(cutOff, failed)
           if (Fault.isFault(ended.value)) return failed(ended.value)
           over = true
           return Effect.fail(ended)
         },
-        onSuccess: (chunk): Pull =>
-          Effect.flatMap(Clock.currentTimeMillis, (now): Pull => {
+        onSuccess: (chunk): Next =>
+          Effect.flatMap(Clock.currentTimeMillis, (now): Next => {
             const parts = reader.take(chunk, now)
             if (parts.length === 0) return pull
             seen = true
@@ -385,6 +400,12 @@ const recovered = <A, E, R>(
     })
     return pull
   }))
+
+const recovered = <A, E, R>(
+  self: Stream.Stream<A, E, R>,
+  options: Held<A>
+): Stream.Stream<A | Boundary | CutShort, E | Fault.Fault, R | Hold.Hold> =>
+  Stream.fromPull(pulling(Stream.toPull(self), options))
 
 /**
  * Recovers a stream whose faults are in its error channel, or among its parts. Each attempt runs the stream anew; its scope is

@@ -11,13 +11,10 @@ import * as Evidence from "@recourse/core/Evidence"
 import type * as Fault from "@recourse/core/Fault"
 import type { StreamEnd } from "@recourse/core/StreamEnd"
 import type * as StreamRecovery from "@recourse/core/StreamRecovery"
-import * as Channel from "effect/Channel"
-import * as Chunk from "effect/Chunk"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import { Decoder, type Ended } from "./internal/decoder.ts"
+import { decoded, Decoder } from "./internal/decoder.ts"
 import { at } from "./internal/frames.ts"
 
 /**
@@ -156,25 +153,6 @@ export const text = (part: unknown): Option.Option<string> => {
 export const decode =
   (protocol: Protocol, options: Options = {}) =>
   <E, R>(bytes: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Part, E | Fault.Fault, R> =>
-    Stream.suspend(() => {
-      const decoder = new Decoder(protocol, options)
-      const write = (parts: ReadonlyArray<Part>) =>
-        parts.length === 0 ? Channel.void : Channel.write(Chunk.unsafeFromArray(parts))
-      const failing = (ended: Ended) =>
-        Channel.fromEffect(Effect.flatMap(Clock.currentTimeMillis, (received) => Effect.fail(ended(received))))
-      const loop: Channel.Channel<Chunk.Chunk<Part>, Chunk.Chunk<Uint8Array>, E | Fault.Fault, E, unknown> = Channel
-        .readWith({
-          onInput: (chunk: Chunk.Chunk<Uint8Array>) => {
-            const parts = decoder.feed(chunk)
-            const { fault } = decoder
-            return Channel.flatMap(write(parts), () => fault === undefined ? loop : failing(fault))
-          },
-          onFailure: (error: E) => decoder.isOver ? Channel.void : Channel.fail(error),
-          onDone: () => {
-            const parts = decoder.finish()
-            const fault = decoder.fault
-            return Channel.flatMap(write(parts), () => fault === undefined ? Channel.void : failing(fault))
-          }
-        })
-      return Stream.pipeThroughChannel(bytes, loop)
-    })
+    Stream.fromPull(
+      Effect.map(Stream.toPull(bytes), (pull) => decoded(new Decoder(protocol, options), pull))
+    )

@@ -36,7 +36,9 @@ import { dual } from "effect/Function"
 import * as Inspectable from "effect/Inspectable"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { decoded, Decoder } from "./internal/decoder.ts"
 import * as Exchange from "./internal/exchange.ts"
 import * as Liveness from "./Liveness.ts"
 import * as OpenAiChat from "./OpenAiChat.ts"
@@ -249,45 +251,50 @@ export const stream: {
       options,
       last: undefined
     })
-    const bytes: Stream.Stream<Uint8Array, E | Fault.Fault, R> = Stream.unwrapScoped(
-      Effect.map(
-        Effect.uninterruptibleMask((restore) =>
-          Effect.tap(restore(attempt), ({ hangUp }) => Effect.addFinalizer(() => Effect.sync(hangUp)))
-        ),
-        ({ chunk, response: { headers } }): Stream.Stream<Uint8Array, Fault.Fault> =>
-          /event-?stream/i.test(headers.get("content-type") ?? "")
-            ? Stream.repeatEffectChunkOption(Effect.matchEffect(chunk, {
-              onFailure: (error): Effect.Effect<never, Option.Option<Fault.Fault>> =>
-                Effect.flatMap(read(error), (fault) => Effect.fail(Option.some(fault))),
-              onSuccess: (part): Effect.Effect<Chunk.Chunk<Uint8Array>, Option.Option<Fault.Fault>> =>
-                part === undefined ? Effect.fail(Option.none()) : Effect.succeed(Chunk.of(part))
-            }))
-            : Stream.fromEffect(
-              Effect.flatMap(read(new NotStreamed(headers.get("content-type"))), (fault) => Effect.fail(fault))
-            )
+    type Pull = Effect.Effect<Chunk.Chunk<Uint8Array>, Option.Option<E | Fault.Fault>, R>
+    const pulled = (chunk: Exchange.Handed["chunk"]): Pull =>
+      Effect.matchEffect(chunk, {
+        onFailure: (error): Pull => Effect.flatMap(read(error), (fault) => Effect.fail(Option.some(fault))),
+        onSuccess: (part): Pull => part === undefined ? Effect.fail(Option.none()) : Effect.succeed(Chunk.of(part))
+      })
+    const bytes = Effect.map(Effect.scope, (scope): Pull => {
+      let next: Pull | undefined
+      const first = Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(
+          Effect.mapError(restore(attempt), Option.some),
+          ({ chunk, hangUp, headers }): Pull => {
+            const type = headers.get("content-type")
+            next = /event-?stream/i.test(type ?? "")
+              ? pulled(chunk)
+              : Effect.flatMap(read(new NotStreamed(type)), (fault) => Effect.fail(Option.some(fault)))
+            return Effect.zipRight(Scope.addFinalizer(scope, Effect.sync(hangUp)), restore(next))
+          }
+        )
       )
-    )
-    const parts = Protocol.decode(protocol, options)(bytes)
-    return Stream.unwrap(Effect.contextWith((context: Context.Context<never>) => {
+      return Effect.suspend(() => next ?? first)
+    })
+    const parts = Effect.map(bytes, (pull) => decoded(new Decoder(protocol, options), pull))
+    const recovered = (context: Context.Context<never>) => {
       const under = isReplayable(request) ? policy : Exchange.single(policy)
       const outer = Context.get(context, Recovery.Listener)
       const call = Option.match(Exchange.heldIn(context, options, () => askedOf(request, url)), {
-        onNone: () => StreamRecovery.recover(parts, { describe: Protocol.describe, policy: under }),
+        onNone: () => StreamRecovery.pulling(parts, { describe: Protocol.describe, policy: under }),
         onSome: ({ hold, target }) =>
-          Stream.provideService(
-            StreamRecovery.recover(parts, { describe: Protocol.describe, policy: under, target, gate }),
+          Effect.provideService(
+            StreamRecovery.pulling(parts, { describe: Protocol.describe, policy: under, target, gate }),
             Hold.Hold,
             hold
           )
       })
       return listener === undefined ?
         call :
-        Stream.provideService(call, Recovery.Listener, (event: Recovery.Event) =>
+        Effect.provideService(call, Recovery.Listener, (event: Recovery.Event) =>
           Effect.suspend(() => {
             listener(event)
             return outer === undefined ? Effect.void : outer(event)
           }))
-    }))
+    }
+    return Stream.fromPull(Effect.contextWithEffect(recovered))
   }
 )
 
@@ -364,9 +371,87 @@ const toHead = (response: HttpClientResponse.HttpClientResponse): Effect.Effect<
         ? null
         : isShort(response)
         ? atOnce(response.arrayBuffer, runtime)
-        : Stream.toReadableStreamRuntime(response.stream, runtime)
+        : { getReader: () => new Pump(response.stream, runtime) }
     }
   })
+
+/**
+ * Reads a stream as it is asked to, in one fiber of its own: a source that does not let go is not waited for, and what passes
+ * through costs no more than the stream itself.
+ */
+class Pump<E> implements Exchange.Reader {
+  readonly #fiber: Fiber.RuntimeFiber<void>
+  #ready: Array<Uint8Array> = []
+  #asked: { readonly resolve: (read: Read) => void; readonly reject: (reason: unknown) => void } | undefined
+  #ended: { readonly reason?: unknown } | undefined
+  #resume: (() => void) | undefined
+
+  constructor(stream: Stream.Stream<Uint8Array, E>, runtime: Runtime.Runtime<never>) {
+    const demanded = Effect.async<void>((resume) => {
+      if (this.#asked === undefined) this.#resume = () => resume(Effect.void)
+      else resume(Effect.void)
+    })
+    const pumped = Effect.scoped(Effect.zipRight(
+      demanded,
+      Effect.flatMap(Stream.toPull(stream), (pull) => {
+        const loop: Effect.Effect<void> = Effect.matchCauseEffect(pull, {
+          onFailure: (cause) =>
+            Effect.sync(() => {
+              const ended = Cause.flipCauseOption(cause)
+              this.#end(Option.isNone(ended) ? {} : { reason: Cause.squash(ended.value) })
+            }),
+          onSuccess: (chunk) =>
+            Effect.suspend(() => {
+              this.#ready.push(...chunk)
+              this.#answer()
+              return Effect.zipRight(demanded, loop)
+            })
+        })
+        return loop
+      })
+    ))
+    this.#fiber = Runtime.runFork(runtime)(Effect.interruptible(pumped))
+  }
+
+  read(): Promise<Read> {
+    return new Promise((resolve, reject) => {
+      this.#asked = { resolve, reject }
+      this.#answer()
+      if (this.#asked === undefined) return
+      const resume = this.#resume
+      this.#resume = undefined
+      resume?.()
+    })
+  }
+
+  cancel(): Promise<void> {
+    this.#fiber.unsafeInterruptAsFork(FiberId.none)
+    this.#end({})
+    return Promise.resolve()
+  }
+
+  #end(ended: { readonly reason?: unknown }): void {
+    this.#ended ??= ended
+    this.#answer()
+  }
+
+  /** Answers whoever asked, if there is something to answer. */
+  #answer(): void {
+    const asked = this.#asked
+    if (asked === undefined) return
+    const value = this.#ready.shift()
+    if (value !== undefined) {
+      this.#asked = undefined
+      asked.resolve({ done: false, value })
+    } else if (this.#ended !== undefined) {
+      this.#asked = undefined
+      if ("reason" in this.#ended) asked.reject(this.#ended.reason)
+      else asked.resolve({ done: true })
+    }
+  }
+}
+
+type Read = Awaited<ReturnType<Exchange.Reader["read"]>>
 
 const SHORT = 1_048_576
 

@@ -1,6 +1,10 @@
 import * as Diagnosis from "@recourse/core/Diagnosis"
 import type * as Fault from "@recourse/core/Fault"
 import * as StreamEnd from "@recourse/core/StreamEnd"
+import * as Chunk from "effect/Chunk"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import { createParser } from "eventsource-parser"
 import type { Options, Part, Protocol } from "../Protocol.ts"
 import { at } from "./frames.ts"
@@ -116,3 +120,29 @@ export class Decoder {
     } else if (parts.length === 0) this.#parts.push({ _tag: "Other", frame })
   }
 }
+
+/** The parts of what is pulled, as it is pulled: one chunk of bytes gives at most one of parts. */
+export const decoded = <E, R>(
+  decoder: Decoder,
+  bytes: Effect.Effect<Chunk.Chunk<Uint8Array>, Option.Option<E>, R>
+): Effect.Effect<Chunk.Chunk<Part>, Option.Option<E | Fault.Fault>, R> => {
+  type Next = Effect.Effect<Chunk.Chunk<Part>, Option.Option<E | Fault.Fault>, R>
+  const given = (parts: ReadonlyArray<Part>, otherwise: Next): Next =>
+    parts.length > 0 ? Effect.succeed(Chunk.unsafeFromArray(parts)) : otherwise
+  const ended: Next = Effect.suspend(() =>
+    given(
+      decoder.finish(),
+      decoder.fault === undefined ? Effect.fail(Option.none()) : failing(decoder.fault)
+    )
+  )
+  const next: Next = Effect.suspend(() =>
+    decoder.fault !== undefined ? failing(decoder.fault) : Effect.matchEffect(bytes, {
+      onFailure: (error): Next => Option.isNone(error) || decoder.isOver ? ended : Effect.fail(error),
+      onSuccess: (chunk): Next => given(decoder.feed(chunk), next)
+    })
+  )
+  return next
+}
+
+const failing = (fault: Ended): Effect.Effect<never, Option.Option<Fault.Fault>> =>
+  Effect.flatMap(Clock.currentTimeMillis, (received) => Effect.fail(Option.some(fault(received))))

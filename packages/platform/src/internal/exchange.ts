@@ -145,6 +145,7 @@ export const isRecovered = (method: string, url: URL, { recovers }: Options): bo
 /** An answer that is handed on, whole or chunk by chunk, and what hangs up on the rest of it. */
 export interface Handed {
   readonly response: Response
+  readonly headers: Headers
   /** The next bytes, or nothing at the end; fails as the body fails. */
   readonly chunk: Effect.Effect<Uint8Array | undefined, unknown>
   readonly hangUp: () => void
@@ -200,7 +201,7 @@ const unsent = (fault: Fault.Fault, now: number, added: Readonly<Record<string, 
       }
     }
   )
-  return { response, chunk: Effect.succeed(undefined), hangUp: () => undefined }
+  return { response, headers: response.headers, chunk: Effect.succeed(undefined), hangUp: () => undefined }
 }
 
 /** An answer at its head, whoever asked for it; every `Response` is one. */
@@ -211,7 +212,13 @@ export interface Head {
   readonly redirected: boolean
   readonly type: ResponseType
   readonly headers: Headers
-  readonly body: ReadableStream<Uint8Array> | null
+  readonly body: { readonly getReader: () => Reader } | null
+}
+
+/** What reads a body chunk by chunk; that of a `ReadableStream` is one. */
+export interface Reader {
+  readonly read: () => Promise<Read>
+  readonly cancel: (reason?: unknown) => Promise<void>
 }
 
 /** Why a body is broken that ended in order. */
@@ -233,7 +240,7 @@ type Read = { readonly done: boolean; readonly value?: Uint8Array | undefined }
 export class Answer {
   readonly head: Head
   readonly #watch: Liveness.Watch
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+  readonly #reader: Reader | undefined
   readonly #parts: Array<Uint8Array> = []
   // a read that nobody took yet, so that giving up on it loses no byte
   #pending: Promise<Read> | undefined
@@ -361,6 +368,7 @@ export class Answer {
       get response() {
         return whole()
       },
+      headers: this.head.headers,
       chunk: this.#chunk,
       hangUp: () => this.discard()
     }
