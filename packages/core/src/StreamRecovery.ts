@@ -204,7 +204,6 @@ class Reader<A> {
 /** An attempt whose answer has begun. */
 interface Opened<A, E, R> {
   readonly pull: Pull<A, E, R>
-  readonly scope: Scope.CloseableScope
   readonly reader: Reader<A>
   /** What was handed on first. */
   readonly parts: ReadonlyArray<A>
@@ -213,15 +212,23 @@ interface Opened<A, E, R> {
 // --- the stream --------------------------------------------------------------------------------------------------------
 
 /**
+ * What a recovery is told of the parts of a stream.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Described<A> {
+  /** What a part is; `received` is the time now, in epoch milliseconds, for a fault that is made of it. */
+  readonly describe: (part: A, received: number) => Description
+}
+
+/**
  * How a stream is recovered by itself.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Free<A> extends Recovery.Free {
-  /** What a part is; `received` is the time now, in epoch milliseconds, for a fault that is made of it. */
-  readonly describe: (part: A, received: number) => Description
-}
+export interface Free<A> extends Recovery.Free, Described<A> {}
 
 /**
  * How a stream is recovered that shares what is known of refusals.
@@ -229,10 +236,7 @@ export interface Free<A> extends Recovery.Free {
  * @category models
  * @since 0.1.0
  */
-export interface Held<A> extends Recovery.Held {
-  /** What a part is; `received` is the time now, in epoch milliseconds, for a fault that is made of it. */
-  readonly describe: (part: A, received: number) => Description
-}
+export interface Held<A> extends Recovery.Held, Described<A> {}
 
 const cutOff = Effect.map(Clock.currentTimeMillis, (received): Fault.Fault => Diagnosis.fromCut({ received }))
 
@@ -256,6 +260,7 @@ export const pulling: {
   { describe, ...options }: Free<A> | Held<A>
 ): Effect.Effect<Pull<A | Boundary | CutShort, E | Fault.Fault, R>, never, R | Hold.Hold | Scope.Scope> =>
   Effect.gen(function*() {
+    const clock = yield* Effect.clock
     const text: Array<string> = []
     let scope: Scope.CloseableScope | undefined
     let opened: Opened<A, E, R> | undefined
@@ -272,8 +277,7 @@ export const pulling: {
 
     /** Reads until there is something to hand on, or it is over. */
     const begin = (
-      pull: Opened<A, E, R>["pull"],
-      own: Scope.CloseableScope,
+      pull: Pull<A, E, R>,
       reader: Reader<A>
     ): Effect.Effect<Opened<A, E, R>, E | Fault.Fault, R> =>
       Effect.matchEffect(pull, {
@@ -282,16 +286,16 @@ export const pulling: {
             ? Effect.fail(ended.value)
             : reader.end === undefined
             ? Effect.flatMap(cutOff, Effect.fail)
-            : Effect.succeed({ pull: Effect.fail(Option.none()), scope: own, reader, parts: [] }),
+            : Effect.succeed({ pull: Effect.fail(Option.none()), reader, parts: [] }),
         onSuccess: (chunk) =>
           Effect.flatMap(
-            Effect.zipRight(Effect.flatMap(Attempt.Attempt, ({ admitted }) => admitted), Clock.currentTimeMillis),
-            (now): Effect.Effect<Opened<A, E, R>, E | Fault.Fault, R> => {
-              const parts = reader.take(chunk, now)
-              return parts.length > 0 || (reader.end !== undefined)
-                ? Effect.succeed({ pull, scope: own, reader, parts })
+            Effect.flatMap(Attempt.Attempt, ({ admitted }) => admitted),
+            (): Effect.Effect<Opened<A, E, R>, E | Fault.Fault, R> => {
+              const parts = reader.take(chunk, clock.unsafeCurrentTimeMillis())
+              return parts.length > 0 || reader.end !== undefined
+                ? Effect.succeed({ pull, reader, parts })
                 : reader.fault === undefined
-                ? begin(pull, own, reader)
+                ? begin(pull, reader)
                 : Effect.fail(reader.fault)
             }
           )
@@ -304,7 +308,7 @@ export const pulling: {
           restore(
             Effect.flatMap(
               Scope.extend(self, own),
-              (pull) => begin(pull, own, new Reader(describe, text))
+              (pull) => begin(pull, new Reader(describe, text))
             )
           ),
           (exit) => Exit.isFailure(exit) ? close(exit) : Effect.void
@@ -389,13 +393,12 @@ export const pulling: {
           over = true
           return Effect.fail(ended)
         },
-        onSuccess: (chunk): Next =>
-          Effect.flatMap(Clock.currentTimeMillis, (now): Next => {
-            const parts = reader.take(chunk, now)
-            if (parts.length === 0) return pull
-            seen = true
-            return Effect.succeed(Chunk.unsafeFromArray(parts))
-          })
+        onSuccess: (chunk): Next => {
+          const parts = reader.take(chunk, clock.unsafeCurrentTimeMillis())
+          if (parts.length === 0) return pull
+          seen = true
+          return Effect.succeed(Chunk.unsafeFromArray(parts))
+        }
       })
     })
     return pull

@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Attempt from "@recourse/core/Attempt"
 import * as Diagnosis from "@recourse/core/Diagnosis"
-import type * as Fault from "@recourse/core/Fault"
+import * as Fault from "@recourse/core/Fault"
 import * as Hold from "@recourse/core/Hold"
 import * as Recovery from "@recourse/core/Recovery"
+import * as Remedy from "@recourse/core/Remedy"
 import * as RetryBudget from "@recourse/core/RetryBudget"
 import * as RetryPolicy from "@recourse/core/RetryPolicy"
 import * as StreamEnd from "@recourse/core/StreamEnd"
@@ -14,6 +15,7 @@ import * as Fiber from "effect/Fiber"
 import * as Metric from "effect/Metric"
 import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 
@@ -187,6 +189,17 @@ describe("StreamRecovery, once text is out", () => {
         assert.notInclude(JSON.stringify(given.error), "\"ab\"")
       }
     }))
+
+  it("a cut is a fault like any other: it serialises, and keeps its remedy", () => {
+    const cut = Diagnosis.fromCut({ received: 0 })
+    const again = Schema.decodeSync(Fault.Schema)(Schema.encodeSync(Fault.Schema)(cut))
+    assert.strictEqual(again._tag, "StreamCut")
+    assert.strictEqual(again.message, cut.message)
+    assert.deepStrictEqual(
+      Remedy.fromFault(again, RetryPolicy.standard),
+      Remedy.fromFault(cut, RetryPolicy.standard)
+    )
+  })
 
   it.effect("the output cap is a cut of its own, behind everything else", () =>
     Effect.gen(function*() {

@@ -172,7 +172,7 @@ export const transparent: {
  * @category models
  * @since 0.1.0
  */
-export interface StreamOptions extends Options, Protocol.Options {
+export interface StreamOptions extends Omit<Options, "recovers">, Protocol.Options {
   /** The dialect of the answer; by default the one that the path of the request belongs to, or OpenAI's chat completions. */
   readonly protocol?: Protocol.Protocol
 }
@@ -264,7 +264,7 @@ export const stream: {
           Effect.mapError(restore(attempt), Option.some),
           ({ chunk, hangUp, headers }): Pull => {
             const type = headers.get("content-type")
-            next = /event-?stream/i.test(type ?? "")
+            next = Exchange.isEvents(headers)
               ? pulled(chunk)
               : Effect.flatMap(read(new NotStreamed(type)), (fault) => Effect.fail(Option.some(fault)))
             return Effect.zipRight(Scope.addFinalizer(scope, Effect.sync(hangUp)), restore(next))

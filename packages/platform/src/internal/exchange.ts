@@ -447,6 +447,9 @@ const streamed = /event-?stream|ndjson|jsonl|stream\+json/i
 const isStream = ({ headers }: Head, url: URL): boolean =>
   streamed.test(headers.get("content-type") ?? "") || url.pathname.endsWith(":streamGenerateContent")
 
+/** Whether an answer is a stream of server-sent events. */
+export const isEvents = (headers: Headers): boolean => /event-?stream/i.test(headers.get("content-type") ?? "")
+
 const MIB = 1_048_576
 
 /** The dialect of a path, if it is one of ours. */
@@ -553,7 +556,7 @@ export const attempt = <E, F, R>(
           const ok = head.status >= 200 && head.status < 300
           const protocol = protocolOf(url)
           const handled = (judges ? ok && isStream(head, url) : head.status < 400)
-            ? judges && protocol !== undefined && /event-?stream/i.test(head.headers.get("content-type") ?? "")
+            ? judges && protocol !== undefined && isEvents(head.headers)
               ? Effect.onInterrupt(opening(answer, protocol), () => Effect.sync(() => answer.discard()))
               : Effect.sync(() => answer.handed())
             : Effect.onInterrupt(ok ? good(answer) : bad(answer), () => Effect.sync(() => answer.discard()))
