@@ -376,8 +376,7 @@ const toHead = (response: HttpClientResponse.HttpClientResponse): Effect.Effect<
   })
 
 /**
- * Reads a stream as it is asked to, in one fiber of its own: a source that does not let go is not waited for, and what passes
- * through costs no more than the stream itself.
+ * Reads a stream as it is asked to, in one fiber of its own: a source that does not let go is not waited for.
  */
 class Pump<E> implements Exchange.Reader {
   readonly #fiber: Fiber.RuntimeFiber<void>
