@@ -372,6 +372,7 @@ const mutants = [
     "known.refused >= before + 1e9) return",
     holds
   ],
+  ["what a hold has learnt is never looked at", store, "      learnt++\n", "", holds],
   ["everybody probes", hold, "  #size = 1\n", "  #size = 99\n", holds],
   ["groups that do not double", hold, "this.#size *= 2", "this.#size *= 1", holds],
   [

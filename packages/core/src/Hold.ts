@@ -143,6 +143,8 @@ export class Hold extends Context.Tag("@recourse/core/Hold")<Hold, {
   readonly clear: (target: Target) => Effect.Effect<void>
   /** Whether it is known here, without asking anybody, that nothing stands against a target. */
   readonly isFree: (target: Target) => boolean
+  /** How many refusals are known to have been met so far: a target that was free is free as long as that does not change. */
+  readonly learnt: () => number
   /** Forgets the refusals of a target that were met before a call began that has succeeded, in epoch milliseconds. */
   readonly succeeded: (target: Target, began: number) => Effect.Effect<void>
   /** Remembers what a fault says of its reset. A fault that names none, or that no wait cures, changes nothing. */
@@ -683,6 +685,7 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
         return of !== undefined && store.isFree(of, target.model) &&
           (gates.size === 0 || !keysOf(of, target.model).some((key) => gates.has(key)))
       },
+      learnt: store.learnt,
       succeeded: (target, began) => Effect.flatMap(resolved(target), (keys) => cleared(keys, began)),
       settle: (target, fault) => Effect.flatMap(resolved(target), (keys) => settle(keys, fault)),
       through: (self, call) => Effect.flatMap(resolved(call.target), (keys) => held(self, call, keys))

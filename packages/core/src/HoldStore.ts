@@ -86,6 +86,8 @@ export class HoldStore extends Context.Tag("@recourse/core/HoldStore")<HoldStore
   readonly find: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Held>, HoldStoreAway>
   /** Whether this process knows, without asking anybody, that nothing is remembered of an account and of a model of it. */
   readonly isFree: (account: string, model: string) => boolean
+  /** How many refusals this process has learnt of: as long as that does not change, nobody who was free is held. */
+  readonly learnt: () => number
   /** Remembers a refusal, merged with what is remembered under its key; gives the merged one. */
   readonly extend: (held: Held) => Effect.Effect<Held, HoldStoreAway>
   /** Forgets a key that was refused before an instant, in epoch milliseconds; tells whether it did. */
@@ -132,6 +134,7 @@ export const makeMemory = (
     const models = new Map<string, Set<string>>()
     let sweeper: Fiber.RuntimeFiber<void> | undefined
     let wakes = 0
+    let learnt = 0
 
     const partsOf = (key: string): readonly [account: string, model: string] => {
       const slash = key.indexOf("/")
@@ -181,6 +184,7 @@ export const makeMemory = (
       const known = map.get(held.key)
       const merged = known === undefined ? held : merge(known, held, clock)
       map.set(held.key, merged)
+      learnt++
       if (known === undefined) {
         const [account, model] = partsOf(held.key)
         const names = models.get(account)
@@ -212,6 +216,7 @@ export const makeMemory = (
         const held = models.get(account)
         return held === undefined || !(held.has(model) || held.has(OWN))
       },
+      learnt: () => learnt,
       extend: (held) =>
         Effect.suspend(() => {
           const merged = remember(held)

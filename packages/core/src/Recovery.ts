@@ -520,7 +520,7 @@ const start = <A, E, R>(
     const order = shared === undefined ? 0 : calls++
     // where nobody is refused, what comes of the attempt is all that matters
     const free = shared === undefined || hold === undefined || hold.isFree(shared.target)
-    const at = hold === undefined ? 0 : clock.unsafeCurrentTimeMillis()
+    const learnt = hold === undefined ? 0 : hold.learnt()
     const held = () =>
       shared === undefined || hold === undefined
         ? { self, where: here }
@@ -560,9 +560,12 @@ const start = <A, E, R>(
         onFailure,
         onSuccess: (answer) => {
           const given = budget === undefined ? Effect.succeed(answer) : Effect.as(budget.give(0), answer)
-          return !free || shared === undefined || hold === undefined || hold.isFree(shared.target)
-            ? given
-            : Effect.zipRight(hold.succeeded(shared.target, at), given)
+          if (!free || shared === undefined || hold === undefined) return given
+          if (hold.learnt() === learnt || hold.isFree(shared.target)) return given
+          // by the wall clock, as refusals are, and rather too early than too late
+          const passed = Number(clock.unsafeCurrentTimeNanos() - began) / 1e6
+          const at = Math.floor(clock.unsafeCurrentTimeMillis() - passed)
+          return Effect.zipRight(hold.succeeded(shared.target, at), given)
         }
       })
     return listener === undefined ? run : Effect.zipRight(listener({ _tag: "Started", attempt: 1 }), run)

@@ -261,6 +261,25 @@ describe("Hold, what takes a refusal back", () => {
       assert.isTrue(Option.isNone(yield* hold.get(target)))
     }).pipe(Effect.provide(Hold.layerMemory)))
 
+  it.effect("of a call that was sent while nothing was known: a refusal that it began after, and none that it began before", () =>
+    Effect.gen(function*() {
+      yield* digested
+      const hold = yield* Hold.Hold
+      const call = Recovery.recover(Effect.as(Effect.sleep("3 seconds"), "answer"), { target })
+      for (const [refused, holds] of [["before", false], ["after", true]] as const) {
+        const early = yield* Effect.flip(refusal(60))
+        yield* TestClock.adjust("1 second")
+        assert.isTrue(hold.isFree(target))
+        const sent = yield* Effect.fork(call)
+        yield* TestClock.adjust("1 second")
+        yield* hold.settle(target, refused === "before" ? early : yield* Effect.flip(refusal(60)))
+        assert.isTrue(Option.isSome(yield* hold.get(target)))
+        yield* TestClock.adjust("3 seconds")
+        assert.strictEqual(yield* Fiber.join(sent), "answer")
+        assert.strictEqual(Option.isSome(yield* hold.get(target)), holds)
+      }
+    }).pipe(Effect.provide(Hold.layerMemory)))
+
   it.effect("clear lets everybody go, and changes tell of both", () =>
     Effect.gen(function*() {
       yield* digested
@@ -300,6 +319,7 @@ describe("Hold, its store and its keys", () => {
         const store = Layer.succeed(HoldStore.HoldStore, {
           find: () => find,
           isFree: () => false,
+          learnt: () => 0,
           extend: () => away,
           forget: () => away,
           all: away
