@@ -11,6 +11,7 @@
  *
  * @since 0.1.0
  */
+import * as Channel from "effect/Channel"
 import * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -243,6 +244,28 @@ const cutOff = Effect.map(Clock.currentTimeMillis, (received): Fault.Fault => Di
 /** What gives the next parts of a stream, and fails with nothing at its end. */
 type Pull<A, E, R> = Effect.Effect<Chunk.Chunk<A>, Option.Option<E>, R>
 
+/**
+ * @internal The stream of what is pulled. `Stream.fromPull` hands every chunk through a second channel, which costs more than the
+ * reading of most.
+ */
+export const fromPull = <A, E, R, R2>(
+  self: Effect.Effect<Pull<A, E, R>, never, R2 | Scope.Scope>
+): Stream.Stream<A, E, R | Exclude<R2, Scope.Scope>> => {
+  type Out = Channel.Channel<Chunk.Chunk<A>, unknown, E, unknown, unknown, unknown, R>
+  const emitted = (pull: Pull<A, E, R>): Out => {
+    const all: Out = Channel.unwrap(Effect.match(pull, {
+      onFailure: (ended): Out => Option.isSome(ended) ? Channel.fail(ended.value) : Channel.void,
+      onSuccess: (chunk): Out => Channel.flatMap(Channel.write(chunk), () => all)
+    }))
+    return all
+  }
+  return Stream.fromChannel(Channel.acquireUseRelease(
+    Scope.make(),
+    (scope) => Channel.unwrap(Effect.map(Scope.extend(self, scope), emitted)),
+    (scope, exit) => Scope.close(scope, exit)
+  ))
+}
+
 /** @internal The recovery of whatever is pulled from: a stream between it and its source costs more than all of the rest. */
 export const pulling: {
   <A, E, R>(self: Effect.Effect<Pull<A, E, R>, never, R | Scope.Scope>, options: Free<A>): Effect.Effect<
@@ -408,7 +431,7 @@ const recovered = <A, E, R>(
   self: Stream.Stream<A, E, R>,
   options: Held<A>
 ): Stream.Stream<A | Boundary | CutShort, E | Fault.Fault, R | Hold.Hold> =>
-  Stream.fromPull(pulling(Stream.toPull(self), options))
+  fromPull(pulling(Stream.toPull(self), options))
 
 /**
  * Recovers a stream whose faults are in its error channel, or among its parts. Each attempt runs the stream anew; its scope is

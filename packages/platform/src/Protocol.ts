@@ -10,7 +10,7 @@ import type * as Diagnosis from "@recourse/core/Diagnosis"
 import * as Evidence from "@recourse/core/Evidence"
 import type * as Fault from "@recourse/core/Fault"
 import type { StreamEnd } from "@recourse/core/StreamEnd"
-import type * as StreamRecovery from "@recourse/core/StreamRecovery"
+import * as StreamRecovery from "@recourse/core/StreamRecovery"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
@@ -153,6 +153,6 @@ export const text = (part: unknown): Option.Option<string> => {
 export const decode =
   (protocol: Protocol, options: Options = {}) =>
   <E, R>(bytes: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Part, E | Fault.Fault, R> =>
-    Stream.fromPull(
+    StreamRecovery.fromPull(
       Effect.map(Stream.toPull(bytes), (pull) => decoded(new Decoder(protocol, options), pull))
     )

@@ -38,7 +38,7 @@ import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { decoded, Decoder } from "./internal/decoder.ts"
+import { Decoder, failing, taken } from "./internal/decoder.ts"
 import * as Exchange from "./internal/exchange.ts"
 import * as Liveness from "./Liveness.ts"
 import * as OpenAiChat from "./OpenAiChat.ts"
@@ -251,29 +251,32 @@ export const stream: {
       options,
       last: undefined
     })
-    type Pull = Effect.Effect<Chunk.Chunk<Uint8Array>, Option.Option<E | Fault.Fault>, R>
-    const pulled = (chunk: Exchange.Handed["chunk"]): Pull =>
-      Effect.matchEffect(chunk, {
-        onFailure: (error): Pull => Effect.flatMap(read(error), (fault) => Effect.fail(Option.some(fault))),
-        onSuccess: (part): Pull => part === undefined ? Effect.fail(Option.none()) : Effect.succeed(Chunk.of(part))
-      })
-    const bytes = Effect.map(Effect.scope, (scope): Pull => {
+    type Pull = Effect.Effect<Chunk.Chunk<Protocol.Part>, Option.Option<E | Fault.Fault>, R>
+    const failed = (error: unknown) => Effect.flatMap(read(error), (fault) => Effect.fail(Option.some(fault)))
+    const pulled = (reading: Exchange.Handed["reading"]): Pull => {
+      const decoder = new Decoder(protocol, options)
+      const next = reading(
+        (bytes) => taken(decoder, bytes === undefined ? undefined : [bytes]),
+        (error) => (decoder.isOver ? taken(decoder, undefined) : undefined) ?? failed(error)
+      )
+      return Effect.suspend(() => decoder.fault === undefined ? next : failing(decoder.fault))
+    }
+    const parts = Effect.map(Effect.scope, (scope): Pull => {
       let next: Pull | undefined
       const first = Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(
           Effect.mapError(restore(attempt), Option.some),
-          ({ chunk, hangUp, headers }): Pull => {
+          ({ hangUp, headers, reading }): Pull => {
             const type = headers.get("content-type")
             next = Exchange.isEvents(headers)
-              ? pulled(chunk)
-              : Effect.flatMap(read(new NotStreamed(type)), (fault) => Effect.fail(Option.some(fault)))
+              ? pulled(reading)
+              : failed(new NotStreamed(type))
             return Effect.zipRight(Scope.addFinalizer(scope, Effect.sync(hangUp)), restore(next))
           }
         )
       )
       return Effect.suspend(() => next ?? first)
     })
-    const parts = Effect.map(bytes, (pull) => decoded(new Decoder(protocol, options), pull))
     const recovered = (context: Context.Context<never>) => {
       const under = isReplayable(request) ? policy : Exchange.single(policy)
       const outer = Context.get(context, Recovery.Listener)
@@ -294,7 +297,7 @@ export const stream: {
             return outer === undefined ? Effect.void : outer(event)
           }))
     }
-    return Stream.fromPull(Effect.contextWithEffect(recovered))
+    return StreamRecovery.fromPull(Effect.contextWithEffect(recovered))
   }
 )
 
@@ -371,86 +374,76 @@ const toHead = (response: HttpClientResponse.HttpClientResponse): Effect.Effect<
         ? null
         : isShort(response)
         ? atOnce(response.arrayBuffer, runtime)
-        : { getReader: () => new Pump(response.stream, runtime) }
+        : new Pump(response.stream, runtime)
     }
   })
 
+/** How many chunks are read before somebody asks for them. */
+const AHEAD = 1
+
 /**
- * Reads a stream as it is asked to, in one fiber of its own: a source that does not let go is not waited for.
+ * Reads a stream a chunk ahead of whoever asks, in one fiber of its own: a source that does not let go is not waited for.
  */
-class Pump<E> implements Exchange.Reader {
+class Pump<E> implements Exchange.Source {
   readonly #fiber: Fiber.RuntimeFiber<void>
-  #ready: Array<Uint8Array> = []
-  #asked: { readonly resolve: (read: Read) => void; readonly reject: (reason: unknown) => void } | undefined
+  readonly #ready: Array<Uint8Array> = []
+  #onChunk: ((chunk: Uint8Array | undefined) => void) | undefined
+  #onError: ((reason: unknown) => void) | undefined
   #ended: { readonly reason?: unknown } | undefined
   #resume: (() => void) | undefined
 
   constructor(stream: Stream.Stream<Uint8Array, E>, runtime: Runtime.Runtime<never>) {
-    const demanded = Effect.async<void>((resume) => {
-      if (this.#asked === undefined) this.#resume = () => resume(Effect.void)
+    const room = Effect.async<void>((resume) => {
+      // somebody may have asked since
+      if (this.#onChunk === undefined) this.#resume = () => resume(Effect.void)
       else resume(Effect.void)
     })
-    const pumped = Effect.scoped(Effect.zipRight(
-      demanded,
-      Effect.flatMap(Stream.toPull(stream), (pull) => {
-        const loop: Effect.Effect<void> = Effect.matchCauseEffect(pull, {
-          onFailure: (cause) =>
-            Effect.sync(() => {
-              const ended = Cause.flipCauseOption(cause)
-              this.#end(Option.isNone(ended) ? {} : { reason: Cause.squash(ended.value) })
-            }),
-          onSuccess: (chunk) =>
-            Effect.suspend(() => {
-              this.#ready.push(...chunk)
-              this.#answer()
-              return Effect.zipRight(demanded, loop)
-            })
-        })
-        return loop
+    const pumped = Effect.scoped(Effect.flatMap(Stream.toPull(stream), (pull) => {
+      const loop: Effect.Effect<void> = Effect.matchCauseEffect(pull, {
+        onFailure: (cause) => {
+          const ended = Cause.flipCauseOption(cause)
+          this.#ended ??= Option.isNone(ended) ? {} : { reason: Cause.squash(ended.value) }
+          this.#answer()
+          return Effect.void
+        },
+        onSuccess: (chunk) => {
+          for (const bytes of chunk) this.#ready.push(bytes)
+          this.#answer()
+          return this.#ready.length < AHEAD ? loop : Effect.zipRight(room, loop)
+        }
       })
-    ))
-    this.#fiber = Runtime.runFork(runtime)(Effect.interruptible(pumped))
+      return loop
+    }))
+    this.#fiber = Runtime.runFork(runtime)(Effect.interruptible(Effect.zipRight(room, pumped)))
   }
 
-  read(): Promise<Read> {
-    return new Promise((resolve, reject) => {
-      this.#asked = { resolve, reject }
-      this.#answer()
-      if (this.#asked === undefined) return
-      const resume = this.#resume
-      this.#resume = undefined
-      resume?.()
-    })
-  }
-
-  cancel(): Promise<void> {
-    this.#fiber.unsafeInterruptAsFork(FiberId.none)
-    this.#end({})
-    return Promise.resolve()
-  }
-
-  #end(ended: { readonly reason?: unknown }): void {
-    this.#ended ??= ended
+  next(onChunk: (chunk: Uint8Array | undefined) => void, onError: (reason: unknown) => void): void {
+    this.#onChunk = onChunk
+    this.#onError = onError
     this.#answer()
+    if (this.#ready.length >= AHEAD) return
+    const resume = this.#resume
+    this.#resume = undefined
+    resume?.()
+  }
+
+  cancel(): void {
+    this.#onChunk = undefined
+    this.#fiber.unsafeInterruptAsFork(FiberId.none)
   }
 
   /** Answers whoever asked, if there is something to answer. */
   #answer(): void {
-    const asked = this.#asked
-    if (asked === undefined) return
-    const value = this.#ready.shift()
-    if (value !== undefined) {
-      this.#asked = undefined
-      asked.resolve({ done: false, value })
-    } else if (this.#ended !== undefined) {
-      this.#asked = undefined
-      if ("reason" in this.#ended) asked.reject(this.#ended.reason)
-      else asked.resolve({ done: true })
-    }
+    const onChunk = this.#onChunk
+    if (onChunk === undefined) return
+    const bytes = this.#ready.shift()
+    if (bytes === undefined && this.#ended === undefined) return
+    this.#onChunk = undefined
+    if (bytes === undefined && this.#ended !== undefined && "reason" in this.#ended) {
+      this.#onError?.(this.#ended.reason)
+    } else onChunk(bytes)
   }
 }
-
-type Read = Awaited<ReturnType<Exchange.Reader["read"]>>
 
 const SHORT = 1_048_576
 

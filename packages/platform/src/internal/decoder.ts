@@ -121,28 +121,35 @@ export class Decoder {
   }
 }
 
+type Next = Effect.Effect<Chunk.Chunk<Part>, Option.Option<Fault.Fault>>
+
+/** What a decoder makes of the next bytes, or of their end; nothing where they have but begun something. */
+export const taken = (decoder: Decoder, bytes: Iterable<Uint8Array> | undefined): Next | undefined => {
+  const parts = bytes === undefined ? decoder.finish() : decoder.feed(bytes)
+  return parts.length > 0
+    ? Effect.succeed(Chunk.unsafeFromArray(parts))
+    : decoder.fault !== undefined
+    ? failing(decoder.fault)
+    : bytes === undefined
+    ? Effect.fail(Option.none())
+    : undefined
+}
+
 /** The parts of what is pulled, as it is pulled: one chunk of bytes gives at most one of parts. */
 export const decoded = <E, R>(
   decoder: Decoder,
   bytes: Effect.Effect<Chunk.Chunk<Uint8Array>, Option.Option<E>, R>
 ): Effect.Effect<Chunk.Chunk<Part>, Option.Option<E | Fault.Fault>, R> => {
-  type Next = Effect.Effect<Chunk.Chunk<Part>, Option.Option<E | Fault.Fault>, R>
-  const given = (parts: ReadonlyArray<Part>, otherwise: Next): Next =>
-    parts.length > 0 ? Effect.succeed(Chunk.unsafeFromArray(parts)) : otherwise
-  const ended: Next = Effect.suspend(() =>
-    given(
-      decoder.finish(),
-      decoder.fault === undefined ? Effect.fail(Option.none()) : failing(decoder.fault)
-    )
-  )
-  const next: Next = Effect.suspend(() =>
+  const ended = Effect.suspend(() => taken(decoder, undefined) ?? Effect.fail(Option.none()))
+  type All = Effect.Effect<Chunk.Chunk<Part>, Option.Option<E | Fault.Fault>, R>
+  const next: All = Effect.suspend(() =>
     decoder.fault !== undefined ? failing(decoder.fault) : Effect.matchEffect(bytes, {
-      onFailure: (error): Next => Option.isNone(error) || decoder.isOver ? ended : Effect.fail(error),
-      onSuccess: (chunk): Next => given(decoder.feed(chunk), next)
+      onFailure: (error): All => Option.isNone(error) || decoder.isOver ? ended : Effect.fail(error),
+      onSuccess: (chunk): All => taken(decoder, chunk) ?? next
     })
   )
   return next
 }
 
-const failing = (fault: Ended): Effect.Effect<never, Option.Option<Fault.Fault>> =>
+export const failing = (fault: Ended): Effect.Effect<never, Option.Option<Fault.Fault>> =>
   Effect.flatMap(Clock.currentTimeMillis, (received) => Effect.fail(Option.some(fault(received))))

@@ -146,8 +146,11 @@ export const isRecovered = (method: string, url: URL, { recovers }: Options): bo
 export interface Handed {
   readonly response: Response
   readonly headers: Headers
-  /** The next bytes, or nothing at the end; fails as the body fails. */
-  readonly chunk: Effect.Effect<Uint8Array | undefined, unknown>
+  /** Reads on until something comes of what is read, which is nothing at the end, or of what broke the body. */
+  readonly reading: <A, E>(
+    take: (bytes: Uint8Array | undefined) => Effect.Effect<A, E> | undefined,
+    threw: (reason: unknown) => Effect.Effect<A, E>
+  ) => Effect.Effect<A, E>
   readonly hangUp: () => void
 }
 
@@ -201,7 +204,7 @@ const unsent = (fault: Fault.Fault, now: number, added: Readonly<Record<string, 
       }
     }
   )
-  return { response, headers: response.headers, chunk: Effect.succeed(undefined), hangUp: () => undefined }
+  return { response, headers: response.headers, reading: (_, threw) => threw(fault), hangUp: () => undefined }
 }
 
 /** An answer at its head, whoever asked for it; every `Response` is one. */
@@ -212,13 +215,36 @@ export interface Head {
   readonly redirected: boolean
   readonly type: ResponseType
   readonly headers: Headers
-  readonly body: { readonly getReader: () => Reader } | null
+  readonly body: { readonly getReader: () => Reader } | Source | null
 }
 
-/** What reads a body chunk by chunk; that of a `ReadableStream` is one. */
-export interface Reader {
-  readonly read: () => Promise<Read>
+/** What reads a `ReadableStream`. */
+interface Reader {
+  readonly read: () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
   readonly cancel: (reason?: unknown) => Promise<void>
+}
+
+/** What gives a body chunk by chunk, to one who asks at a time. */
+export interface Source {
+  /** Asks for the next chunk, which is none at the end. */
+  readonly next: (onChunk: (chunk: Uint8Array | undefined) => void, onError: (reason: unknown) => void) => void
+  /** Hangs up. Nobody is told of what comes then. */
+  readonly cancel: (reason: unknown) => void
+}
+
+const sourceOf = (body: Head["body"]): Source | undefined => {
+  if (body === null) return undefined
+  if ("next" in body) return body
+  const reader = body.getReader()
+  return {
+    next: (onChunk, onError) => {
+      reader.read().then(({ done, value }) => onChunk(done ? undefined : value), onError)
+    },
+    // a stream that has failed already has nothing to cancel
+    cancel: (reason) => {
+      reader.cancel(reason).catch(() => undefined)
+    }
+  }
 }
 
 /** Why a body is broken that ended in order. */
@@ -231,7 +257,7 @@ class CutOff extends Error {
   }
 }
 
-type Read = { readonly done: boolean; readonly value?: Uint8Array | undefined }
+type Arrived = { readonly chunk: Uint8Array | undefined } | { readonly reason: unknown }
 
 /**
  * An answer that is read as far as it has to be, and can still be handed on whole: what was read, and behind it whatever the
@@ -240,10 +266,12 @@ type Read = { readonly done: boolean; readonly value?: Uint8Array | undefined }
 export class Answer {
   readonly head: Head
   readonly #watch: Liveness.Watch
-  readonly #reader: Reader | undefined
+  readonly #source: Source | undefined
   readonly #parts: Array<Uint8Array> = []
-  // a read that nobody took yet, so that giving up on it loses no byte
-  #pending: Promise<Read> | undefined
+  // what was asked for and has not come, and what came for nobody: giving up on a read loses no byte
+  #asked = false
+  #taker: ((arrived: Arrived) => void) | undefined
+  #arrived: Arrived | undefined
   #length = 0
   #over = false
   /** What looks for the terminal event of a stream in what is handed on. */
@@ -253,8 +281,8 @@ export class Answer {
   constructor(head: Head, watch: Liveness.Watch) {
     this.head = head
     this.#watch = watch
-    this.#reader = head.body?.getReader()
-    if (this.#reader === undefined) watch.close()
+    this.#source = sourceOf(head.body)
+    if (this.#source === undefined) watch.close()
   }
 
   /** What has been read so far. */
@@ -306,12 +334,42 @@ export class Answer {
   })
 
   /** What was read first, and then what comes; nothing of it is kept. */
-  readonly #chunk: Effect.Effect<Uint8Array | undefined, unknown> = Effect.async((resume) => {
-    const part = this.#parts.shift()
-    if (part !== undefined) return resume(Effect.succeed(part))
-    const stop = this.#next((next) => resume(Effect.succeed(next)), (reason) => resume(Effect.fail(reason)))
-    return Effect.sync(stop)
-  })
+  #reading<A, E>(
+    take: (bytes: Uint8Array | undefined) => Effect.Effect<A, E> | undefined,
+    threw: (reason: unknown) => Effect.Effect<A, E>
+  ): Effect.Effect<A, E> {
+    // a canceller for each chunk would cost more than the chunk: what came for one who was interrupted is there for the next
+    let given: Effect.Effect<A, E> | undefined
+    return Effect.async((resume) => {
+      const give = (next: Effect.Effect<A, E>): void => {
+        given = next
+        resume(Effect.suspend(() => {
+          given = undefined
+          return next
+        }))
+      }
+      if (given !== undefined) return give(given)
+      const read = (): void => {
+        // what is there at once is read in a loop, however many pieces of it come to nothing
+        let more: boolean
+        do {
+          more = false
+          let here = true
+          const taken = (bytes: Uint8Array | undefined): void => {
+            const next = take(bytes)
+            if (next !== undefined) give(next)
+            else if (here) more = true
+            else read()
+          }
+          const part = this.#parts.shift()
+          if (part === undefined) this.#next(taken, (reason) => give(threw(reason)))
+          else taken(part)
+          here = false
+        } while (more)
+      }
+      read()
+    })
+  }
 
   /** The one pull of everything here: the next chunk, or silence. Returns what gives up on it. */
   #next(onPart: (part: Uint8Array | undefined) => void, onError: (reason: unknown) => void): () => void {
@@ -319,46 +377,64 @@ export class Answer {
       onError(this.#error.reason)
       return () => undefined
     }
-    if (this.#over || this.#reader === undefined) {
+    const source = this.#source
+    if (this.#over || source === undefined) {
       onPart(undefined)
       return () => undefined
     }
-    let live = true
-    const settle = (then: () => void): void => {
-      if (!live) return
-      live = false
-      this.#watch.end()
-      then()
+    const take = (arrived: Arrived): void => {
+      this.#taker = undefined
+      if ("reason" in arrived) {
+        this.#error = arrived
+        this.#watch.close()
+        onError(arrived.reason)
+        return
+      }
+      if (arrived.chunk === undefined) {
+        this.#over = true
+        this.#watch.close()
+      } else this.#watch.end()
+      onPart(arrived.chunk)
     }
-    const fail = (reason: unknown): void => {
-      this.#error = { reason }
-      this.#watch.close()
-      onError(reason)
+    const known = this.#arrived
+    if (known !== undefined) {
+      this.#arrived = undefined
+      take(known)
+      return () => undefined
     }
-    this.#watch.begin("chunk", (silence) =>
-      settle(() => {
-        fail(silence)
+    this.#taker = take
+    if (!this.#asked) {
+      this.#asked = true
+      source.next(this.#onChunk, this.#onError)
+    }
+    if (this.#taker === take) {
+      this.#watch.begin("chunk", (silence) => {
+        if (this.#taker !== take) return
+        take({ reason: silence })
         this.discard(silence)
-      }))
-    this.#pending ??= this.#reader.read()
-    this.#pending.then(
-      ({ done, value }) =>
-        settle(() => {
-          this.#pending = undefined
-          this.#over = done
-          if (done) this.#watch.close()
-          onPart(done ? undefined : value)
-        }),
-      (reason: unknown) => settle(() => fail(reason))
-    )
-    return () => settle(() => this.#watch.close())
+      })
+    }
+    return () => {
+      if (this.#taker !== take) return
+      this.#taker = undefined
+      this.#watch.close()
+    }
+  }
+
+  readonly #onChunk = (chunk: Uint8Array | undefined): void => this.#arrive({ chunk })
+
+  readonly #onError = (reason: unknown): void => this.#arrive({ reason })
+
+  #arrive(arrived: Arrived): void {
+    this.#asked = false
+    if (this.#taker === undefined) this.#arrived = arrived
+    else this.#taker(arrived)
   }
 
   /** Hangs up on what has not been read. */
   discard(reason?: unknown): void {
     this.#watch.close()
-    // an answer that has failed already has nothing to cancel
-    this.#reader?.cancel(reason).catch(() => undefined)
+    this.#source?.cancel(reason)
   }
 
   /** The provider's own answer, to be read by whoever asked. */
@@ -369,7 +445,7 @@ export class Answer {
         return whole()
       },
       headers: this.head.headers,
-      chunk: this.#chunk,
+      reading: (take, threw) => this.#reading(take, threw),
       hangUp: () => this.discard()
     }
   }
@@ -379,7 +455,7 @@ export class Answer {
     const { headers } = this.head
     const own = new Headers(headers)
     for (const [name, value] of Object.entries(added)) own.set(name, value)
-    const body = this.#reader === undefined
+    const body = this.#source === undefined
       ? null
       : this.#over && this.#error === undefined && this.#decoder?.fault === undefined
       ? this.bytes
