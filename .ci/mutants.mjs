@@ -241,8 +241,8 @@ const mutants = [
   [
     "a chunk that came too late is lost",
     exchange,
-    "this.#pending ??= this.#reader.read()",
-    "this.#pending = this.#reader.read()",
+    "if (this.#taker === undefined) this.#arrived = arrived",
+    "if (this.#taker === undefined) return",
     fetches
   ],
   ["a slow body hangs the verdict", exchange, "Effect.sleep(body?.within ?? \"10 seconds\")", "Effect.never", fetches],
@@ -422,8 +422,8 @@ const mutants = [
   [
     "what is held is sent by fetch",
     exchange,
-    "Effect.provideService(Recovery.recover(self, { policy: under, target, gate }), Hold.Hold, hold)",
-    "Effect.provideService(Recovery.recover(self, { policy: under }), Hold.Hold, hold)",
+    "Effect.provideService(shared({ policy, target, gate }), Hold.Hold, hold)",
+    "free({ policy })",
     doors
   ],
   ["one key's hold is another's", exchange, "${asked.url.host}\\n${credential}", "${asked.url.host}\\n", doors],
@@ -544,6 +544,14 @@ const mutants = [
     client,
     "Scope.addFinalizer(scope, Effect.sync(hangUp))",
     "Effect.void",
+    wired
+  ],
+  ["streams: what came for an interrupted pull is lost", exchange, "        given = next\n", "", wired],
+  [
+    "streams: an answer that broke is whole",
+    client,
+    "(decoder.isOver ? taken(decoder, undefined) : undefined) ?? failed(error)",
+    "taken(decoder, undefined) ?? failed(error)",
     wired
   ]
 ]

@@ -2,6 +2,7 @@ import { createOpenAI } from "@ai-sdk/openai"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import * as StreamRecovery from "@recourse/core/StreamRecovery"
 import * as OpenAiChat from "@recourse/platform/OpenAiChat"
 import * as Protocol from "@recourse/platform/Protocol"
 import * as RecourseClient from "@recourse/platform/RecourseClient"
@@ -14,7 +15,8 @@ import type { Group } from "./Bench.ts"
 
 const CHUNKS = 1_000
 
-const frame = (delta: object, finish: string | null) =>
+/** A chunk of an answer of OpenAI's chat completions. */
+export const chunk = (delta: object, finish: string | null) =>
   new TextEncoder().encode(`data: ${
     JSON.stringify({
       id: "chatcmpl-1",
@@ -26,8 +28,8 @@ const frame = (delta: object, finish: string | null) =>
   }\n\n`)
 
 const frames = [
-  ...Array.from({ length: CHUNKS }, (_, i) => frame({ content: `word ${i} ` }, null)),
-  frame({}, "stop"),
+  ...Array.from({ length: CHUNKS }, (_, i) => chunk({ content: `word ${i} ` }, null)),
+  chunk({}, "stop"),
   new TextEncoder().encode("data: [DONE]\n\n")
 ]
 
@@ -63,23 +65,34 @@ const openai = (fetch: RecourseFetch.Fetch) => {
 
 const model = createOpenAI({ apiKey: "none", baseURL: "http://127.0.0.1/v1", fetch }).chat("m")
 
+const decode = Protocol.decode(OpenAiChat.protocol)
+
 /** What it costs to read a thousand chunks of one event each. */
 export const groups: ReadonlyArray<Group> = [
   {
     name: "a thousand chunks, the parts of an answer",
     base: {
-      name: "the client's own stream, decoded",
+      name: "the client's own stream, decoded and recovered, without a watch",
       run: () =>
         Effect.runPromise(
           Effect.flatMap(client.execute(request), ({ stream }) =>
-            Stream.runDrain(Protocol.decode(OpenAiChat.protocol)(stream)))
+            Stream.runDrain(StreamRecovery.recover(decode(stream), { describe: Protocol.describe })))
         )
     },
-    cases: [{
-      name: "recovered and watched",
-      run: () => Effect.runPromise(Stream.runDrain(RecourseClient.stream(client, request))),
-      goal: 1.1
-    }]
+    cases: [
+      {
+        name: "recovered and watched",
+        run: () => Effect.runPromise(Stream.runDrain(RecourseClient.stream(client, request))),
+        goal: 1.1
+      },
+      {
+        name: "the client's own stream, decoded alone",
+        run: () =>
+          Effect.runPromise(
+            Effect.flatMap(client.execute(request), ({ stream }) => Stream.runDrain(decode(stream)))
+          )
+      }
+    ]
   },
   {
     name: "a thousand chunks, beside ai",

@@ -3,9 +3,11 @@ import { execFileSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import * as Bench from "./Bench.ts"
 import * as Holding from "./Holding.ts"
+import * as Latency from "./Latency.ts"
 import * as Reading from "./Reading.ts"
 import * as Recovering from "./Recovering.ts"
 import * as Sending from "./Sending.ts"
+import type { Soaked } from "./soak.ts"
 import * as Streaming from "./Streaming.ts"
 
 const json = process.argv.includes("--json")
@@ -56,6 +58,31 @@ for (const [name, figure, unit, most] of waiting) {
 }
 rows.push(...await Sending.goodPath(), ...await Sending.aborting())
 for (const group of Streaming.groups) rows.push(...await Bench.group(group, 3))
+rows.push(...await Latency.rows())
+const soaked: Soaked = JSON.parse(
+  execFileSync(process.execPath, ["--expose-gc", fileURLToPath(new URL("./soak.js", import.meta.url))], {
+    encoding: "utf8"
+  })
+)
+const { cut, failed, heap, interrupted, retries, sockets, streams, whole } = soaked
+const soak =
+  `a minute of 200 streams at a time, whose requests fail at random: ${streams} streams, ${retries} retries, \
+${whole} whole, ${cut} cut, ${failed} failed, ${interrupted} given up on`
+for (
+  const [name, count] of [
+    ["streams with a wrong text", soaked.wrong],
+    ["unhandled rejections", soaked.unhandled],
+    ["sockets that are left", Math.max(0, sockets.after - sockets.before)]
+  ] as const
+) rows.push({ group: soak, name, nanos: 0, shown: String(count), ratio: count, goal: 0 })
+rows.push({
+  group: soak,
+  name: "heap after it, beside the heap after the first seconds",
+  nanos: 0,
+  shown: `${(heap.after / 1e6).toFixed(1)} MB`,
+  ratio: heap.after / heap.before,
+  goal: 1.1
+})
 for (const group of await Holding.groups()) rows.push(...await Bench.group(group))
 const gate = (figure: "releaseMillis" | "leftBytes"): number =>
   middle((measured[kinds.indexOf("a hold's gate")] ?? []).map((one) => one[figure] ?? 0))

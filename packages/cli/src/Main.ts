@@ -23,6 +23,7 @@ import pc from "picocolors"
 import * as Explain from "./Explain.ts"
 import * as Input from "./Input.ts"
 import * as Plan from "./Plan.ts"
+import * as Scenes from "./Scenes.ts"
 import * as Tour from "./Tour.ts"
 
 /**
@@ -241,7 +242,11 @@ const plan = Command.make("plan", { policy, faults: run, versus }, (options) =>
     Effect.catchTag("InputInvalid", (error) => Effect.zipRight(Console.error(error.message), new Unread({ inputs: 1 })))
   )).pipe(Command.withDescription("Shows beforehand what a policy would do about a run of failures"))
 
-const recourse = Command.make("recourse", {}, () => Effect.flatMap(screen, Tour.print)).pipe(
+const recourse = Command.make(
+  "recourse",
+  {},
+  () => Effect.flatMap(screen, (view) => Effect.zipRight(Scenes.play(view), Tour.print(view)))
+).pipe(
   Command.withDescription("What can be done about a failed language-model call. Alone: a short tour"),
   Command.withSubcommands([explain, plan])
 )

@@ -254,10 +254,26 @@ describe("recourse explain --jsonl", () => {
 })
 
 describe("recourse alone", () => {
-  it("prints a tour that shows every example", () => {
+  it("plays its scenes, and prints a tour that shows every example", () => {
     const tour = execFileSync(process.execPath, [bin], { encoding: "utf8", env })
     assert.include(tour, "npm start -- explain")
     assert.strictEqual(readdirSync(examples).length, tour.split("├").length - 1)
+
+    // before it, four calls that fail, one line an attempt, and nothing that only a terminal can show
+    const [, ...scenes] = (tour.split("Recourse tells")[0] ?? "").split(/\n\d {2}/)
+    assert.isFalse(tour.includes("\r") || tour.includes("\u001B"))
+    assert.deepStrictEqual(
+      scenes.map((scene) => [...scene.matchAll(/^ {3}(?:attempt \d|sibling) +(\S+)/gm)].map(([, what]) => what)),
+      [["RateLimited", "“Here"], ["Overloaded", "Overloaded", "“Here"], ["“A"], ["RateLimited", "RateLimited"]]
+    )
+    assert.match(scenes[0] ?? "", /waits 2\.0s, as the provider asked/)
+    assert.match(scenes[2] ?? "", /”\n +Unreachable +the stream ends as Stalled/)
+    assert.match(scenes[3] ?? "", /sibling +RateLimited +answered by the hold/)
+    assert.deepStrictEqual(
+      scenes.map((scene) => /the provider saw (\d)/.exec(scene)?.[1]),
+      ["2", "3", "1", "1"]
+    )
+    assert.strictEqual(tour.match(/^ {3}\d [━·×◐●○ ]+$/gm)?.length, 4)
   })
 })
 

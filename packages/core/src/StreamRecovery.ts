@@ -287,6 +287,7 @@ export const pulling: {
     const text: Array<string> = []
     let scope: Scope.CloseableScope | undefined
     let opened: Opened<A, E, R> | undefined
+    let on: Pull<A | Boundary | CutShort, E | Fault.Fault, R> = Effect.fail(Option.none())
     // whether something of the attempt has been handed on, of whatever kind
     let seen = false
     let over = false
@@ -371,6 +372,7 @@ export const pulling: {
           },
           onSuccess: (one) => {
             opened = one
+            on = onward(one)
             const sealed: ReadonlyArray<Out> = replaced !== undefined && seen
               ? [new Boundary(call.attempt(), replaced), ...one.parts]
               : one.parts
@@ -403,12 +405,9 @@ export const pulling: {
         : Effect.zipRight(call.over, Effect.fail(Option.none()))
     }
 
-    const pull: Next = Effect.suspend(() => {
-      if (over) return Effect.fail(Option.none())
-      if (opened === undefined) return opening(call.first, undefined)
-      const { reader } = opened
-      if (reader.fault !== undefined) return failed(reader.fault)
-      return Effect.matchEffect(opened.pull, {
+    /** What comes after what was handed on first. */
+    const onward = ({ pull: from, reader }: Opened<A, E, R>): Next =>
+      Effect.matchEffect(from, {
         onFailure: (ended): Next => {
           if (reader.end !== undefined) return finished(reader.end)
           if (Option.isNone(ended)) return Effect.flatMap(cutOff, failed)
@@ -423,6 +422,11 @@ export const pulling: {
           return Effect.succeed(Chunk.unsafeFromArray(parts))
         }
       })
+
+    const pull: Next = Effect.suspend(() => {
+      if (over) return Effect.fail(Option.none())
+      if (opened === undefined) return opening(call.first, undefined)
+      return opened.reader.fault === undefined ? on : failed(opened.reader.fault)
     })
     return pull
   }))

@@ -107,6 +107,7 @@ export const watch = (options: Options = {}): Effect.Effect<Watch> => {
 
 class Watchdog implements Watch {
   readonly #limits: { readonly [B in Bound]: Duration.Duration }
+  readonly #millis: { readonly [B in Bound]: number }
   readonly #runtime: Runtime.Runtime<never>
   readonly #clock: Clock.Clock
   #waiting:
@@ -121,13 +122,15 @@ class Watchdog implements Watch {
     clock: Clock.Clock
   ) {
     this.#limits = limits
+    this.#millis = { headers: Duration.toMillis(limits.headers), chunk: Duration.toMillis(limits.chunk) }
     this.#runtime = runtime
     this.#clock = clock
   }
 
   begin(bound: Bound, onSilence: (silence: Silence) => void): void {
-    const until = this.#clock.unsafeCurrentTimeMillis() + Duration.toMillis(this.#limits[bound])
-    if (until === Number.POSITIVE_INFINITY) return
+    const millis = this.#millis[bound]
+    if (millis === Number.POSITIVE_INFINITY) return
+    const until = this.#clock.unsafeCurrentTimeMillis() + millis
     this.#waiting = { bound, until, onSilence }
     // one that sleeps looks again when it wakes, which is soon enough unless the bound is shorter than the one before
     if (this.#fiber !== undefined && until >= this.#wakes) return

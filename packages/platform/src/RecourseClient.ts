@@ -19,14 +19,11 @@ import * as HttpIncomingMessage from "@effect/platform/HttpIncomingMessage"
 import * as UrlParams from "@effect/platform/UrlParams"
 import * as Diagnosis from "@recourse/core/Diagnosis"
 import * as Fault from "@recourse/core/Fault"
-import * as Hold from "@recourse/core/Hold"
-import * as Recovery from "@recourse/core/Recovery"
-import * as RetryPolicy from "@recourse/core/RetryPolicy"
+import type * as Recovery from "@recourse/core/Recovery"
 import * as StreamRecovery from "@recourse/core/StreamRecovery"
 import * as Cause from "effect/Cause"
-import * as Chunk from "effect/Chunk"
+import type * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
@@ -235,12 +232,7 @@ export const stream: {
   ): Stream.Stream<Protocol.Part | StreamRecovery.Boundary | StreamRecovery.CutShort, E | Fault.Fault, R> => {
     Exchange.check(options)
     const url = urlOf(request)
-    const {
-      gate = "open",
-      listener,
-      policy = RetryPolicy.standard,
-      protocol = Exchange.protocolOf(url) ?? OpenAiChat.protocol
-    } = options
+    const { protocol = Exchange.protocolOf(url) ?? OpenAiChat.protocol } = options
     const read = (error: unknown) =>
       Effect.map(Clock.currentTimeMillis, (received) => Diagnosis.fromUnknown(error, { received }))
     const attempt = Exchange.attempt({
@@ -248,6 +240,7 @@ export const stream: {
       sort: sort<E>,
       url,
       judges: true,
+      atHead: true,
       options,
       last: undefined
     })
@@ -277,27 +270,13 @@ export const stream: {
       )
       return Effect.suspend(() => next ?? first)
     })
-    const recovered = (context: Context.Context<never>) => {
-      const under = isReplayable(request) ? policy : Exchange.single(policy)
-      const outer = Context.get(context, Recovery.Listener)
-      const call = Option.match(Exchange.heldIn(context, options, () => askedOf(request, url)), {
-        onNone: () => StreamRecovery.pulling(parts, { describe: Protocol.describe, policy: under }),
-        onSome: ({ hold, target }) =>
-          Effect.provideService(
-            StreamRecovery.pulling(parts, { describe: Protocol.describe, policy: under, target, gate }),
-            Hold.Hold,
-            hold
-          )
-      })
-      return listener === undefined ?
-        call :
-        Effect.provideService(call, Recovery.Listener, (event: Recovery.Event) =>
-          Effect.suspend(() => {
-            listener(event)
-            return outer === undefined ? Effect.void : outer(event)
-          }))
-    }
-    return StreamRecovery.fromPull(Effect.contextWithEffect(recovered))
+    const { describe } = Protocol
+    return StreamRecovery.fromPull(Exchange.beneath(
+      options,
+      { asked: () => askedOf(request, url), once: !isReplayable(request) },
+      (options) => StreamRecovery.pulling(parts, { describe, ...options }),
+      (options) => StreamRecovery.pulling(parts, { describe, ...options })
+    ))
   }
 )
 

@@ -1,13 +1,19 @@
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import { assert, describe, it } from "@effect/vitest"
 import * as AnthropicMessages from "@recourse/platform/AnthropicMessages"
 import * as Gemini from "@recourse/platform/Gemini"
 import * as OpenAiChat from "@recourse/platform/OpenAiChat"
 import * as OpenAiResponses from "@recourse/platform/OpenAiResponses"
 import * as Protocol from "@recourse/platform/Protocol"
+import * as RecourseClient from "@recourse/platform/RecourseClient"
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Stream from "effect/Stream"
+import * as TestServices from "effect/TestServices"
+import { quick } from "./quick.ts"
 
 interface Sample {
   readonly protocol: Protocol.Protocol
@@ -296,4 +302,99 @@ describe("Protocol, what ends a stream", () => {
       ])
       assert.deepStrictEqual(yield* decoded(OpenAiChat.protocol, whole("data: {\"choices\":")), [[], "StreamCut"])
     }))
+})
+
+describe("Protocol, recovered", () => {
+  /** What happens to a request: it is refused, or its answer is cut at a share of its bytes, in order or by an error. */
+  type Step = { readonly status: 429 | 529 } | { readonly share: number; readonly by: "end" | "error" }
+
+  const step: FastCheck.Arbitrary<Step> = FastCheck.oneof(
+    FastCheck.record({ status: FastCheck.constantFrom<429 | 529>(429, 529) }),
+    FastCheck.record({
+      share: FastCheck.oneof(FastCheck.constant(1), FastCheck.double({ min: 0, max: 1, noNaN: true })),
+      by: FastCheck.constantFrom<"end" | "error">("end", "error")
+    })
+  )
+
+  const piecesOf = (bytes: Uint8Array, size: number): ReadonlyArray<Uint8Array> =>
+    Array.from(
+      { length: Math.ceil(bytes.length / size) },
+      (_, i) => bytes.subarray(i * size, (i + 1) * size)
+    )
+
+  const textOf = (parts: ReadonlyArray<string>): string =>
+    parts.map((part) => part.startsWith("Text ") ? part.slice(5) : "").join("")
+
+  it.effect.prop(
+    "whatever is cut where: the beginning of one answer, tool calls once and of a whole one, no request too many",
+    [
+      FastCheck.constantFrom(...samples),
+      FastCheck.array(step, { maxLength: 8 }),
+      FastCheck.integer({ min: 1, max: 400 })
+    ],
+    ([{ frames, parts, protocol }, script, size]) =>
+      Effect.gen(function*() {
+        const good = bytesOf(sse(frames))
+        const kept = (share: number): Uint8Array => good.subarray(0, Math.round(good.length * share))
+
+        // what should come of it, told from what comes of each answer by itself
+        const left = { transient: 2, refused: 2 }
+        let requests = 0
+        let expected: ReadonlyArray<string> = []
+        let ends: "whole" | "cut" | "failed" | undefined
+        while (ends === undefined) {
+          const now = script[requests++] ?? { share: 1, by: "end" }
+          const tier = "status" in now && now.status === 429 ? "refused" : "transient"
+          if ("share" in now) {
+            const bytes = Stream.make(kept(now.share))
+            const [some, ended] = yield* decoded(
+              protocol,
+              now.by === "end" ? bytes : Stream.concat(bytes, Stream.fail("reset"))
+            )
+            expected = some
+            if (ended === undefined) ends = "whole"
+            else if (textOf(some) !== "") ends = left[tier] > 0 ? "cut" : "failed"
+          }
+          if (ends === undefined && left[tier]-- === 0) ends = "failed"
+        }
+
+        let sent = 0
+        const client = HttpClient.make((request) =>
+          Effect.sync(() => {
+            const now = script[sent++] ?? { share: 1, by: "end" }
+            if ("status" in now) return HttpClientResponse.fromWeb(request, new Response("{}", { status: now.status }))
+            const pieces = [...piecesOf(kept(now.share), size)]
+            const body = new ReadableStream<Uint8Array>({
+              pull: (controller) => {
+                const next = pieces.shift()
+                if (next !== undefined) controller.enqueue(next)
+                else if (now.by === "end") controller.close()
+                else controller.error(new TypeError("terminated", { cause: { code: "ECONNRESET" } }))
+              }
+            })
+            return HttpClientResponse.fromWeb(
+              request,
+              new Response(body, { headers: { "content-type": "text/event-stream" } })
+            )
+          })
+        )
+        const seen: Array<string> = []
+        let cut = false
+        const ended = yield* Effect.either(Stream.runForEach(
+          RecourseClient.stream(client, HttpClientRequest.post("http://provider/v1/any"), { protocol, policy: quick }),
+          (part) =>
+            Effect.sync(() => {
+              if (part._tag === "Stalled") cut = true
+              else if (part._tag !== "Boundary" && part._tag !== "OutputCap") seen.push(shown(part))
+            })
+        ))
+        const tools = (all: ReadonlyArray<string>) => all.filter((part) => part.startsWith("ToolCall"))
+        assert.strictEqual(ended._tag === "Left" ? "failed" : cut ? "cut" : "whole", ends)
+        assert.strictEqual(sent, requests)
+        assert.strictEqual(textOf(seen), ends === "failed" && textOf(expected) === "" ? "" : textOf(expected))
+        assert.isTrue(textOf(parts).startsWith(textOf(seen)))
+        assert.deepStrictEqual(tools(seen), ends === "whole" ? tools(parts) : [])
+      }).pipe(TestServices.provideLive),
+    { fastCheck: { numRuns: 200 } }
+  )
 })

@@ -2,6 +2,7 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import { assert, describe, it } from "@effect/vitest"
 import * as Fault from "@recourse/core/Fault"
 import * as Hold from "@recourse/core/Hold"
@@ -213,3 +214,44 @@ describe.concurrent("Streams, on real sockets", () => {
     await provider.close()
   })
 })
+
+it.effect("what comes for a pull that was interrupted is there for the next one", () =>
+  Effect.gen(function*() {
+    const source: { controller?: ReadableStreamDefaultController<Uint8Array> } = {}
+    const client = HttpClient.make((request) =>
+      Effect.sync(() => {
+        const body = new ReadableStream<Uint8Array>({
+          start: (controller) => {
+            source.controller = controller
+          }
+        })
+        return HttpClientResponse.fromWeb(
+          request,
+          new Response(body, { headers: { "content-type": "text/event-stream" } })
+        )
+      })
+    )
+    const say = (content: string, finish_reason: string | null = null) =>
+      source.controller?.enqueue(
+        new TextEncoder().encode(
+          `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason }] })}\n\n`
+        )
+      )
+    const pull = yield* Stream.toPull(RecourseClient.stream(client, asking("http://provider/v1/chat/completions")))
+    const next = Effect.map(pull, (parts) => Array.from(parts, (part) => part._tag === "Text" ? part.text : part._tag))
+    const first = yield* Effect.fork(next)
+    while (source.controller === undefined) yield* Effect.yieldNow()
+    say("a")
+    assert.deepStrictEqual(yield* Fiber.join(first), ["a"])
+    for (const word of ["b", "c"]) {
+      const interrupted = yield* Effect.fork(next)
+      yield* Effect.yieldNow()
+      yield* Fiber.interrupt(interrupted)
+      say(word)
+      // so that it comes while nobody asks
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      assert.deepStrictEqual(yield* next, [word])
+    }
+    say("", "stop")
+    assert.deepStrictEqual(yield* next, ["End"])
+  }).pipe(Effect.scoped))

@@ -47,7 +47,13 @@ export type Step =
     readonly keep: { readonly share: number } | { readonly bytes: number }
     readonly after: "fin" | "silence" | "reset"
   }
-  | { readonly _tag: "Paced"; readonly of: Whole; readonly bytes: number; readonly every: number }
+  | {
+    readonly _tag: "Paced"
+    readonly of: Whole
+    readonly bytes: number
+    readonly every: number
+    readonly resetAfter: number
+  }
   | { readonly _tag: "KeepAlive"; readonly every: number }
   | { readonly _tag: "Unread" | "Reset" | "Silent" | "GoAway" }
 
@@ -207,15 +213,19 @@ export const cutAfter = (bytes: number, of: Whole = good(), by: "fin" | "reset" 
 
 /**
  * An answer whose body is written in pieces of so many bytes, 1 by default, every so many milliseconds: 50 by default, 0 for as
- * soon as the piece before is out.
+ * soon as the piece before is out. With `resetAfter`, the connection is reset once so many bytes are out.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const paced = (
   of: Whole = good(),
-  { bytes = 1, every = 50 }: { readonly bytes?: number; readonly every?: number } = {}
-): Step => ({ _tag: "Paced", of, bytes, every })
+  { bytes = 1, every = 50, resetAfter = Number.POSITIVE_INFINITY }: {
+    readonly bytes?: number
+    readonly every?: number
+    readonly resetAfter?: number
+  } = {}
+): Step => ({ _tag: "Paced", of, bytes, every, resetAfter })
 
 /**
  * An event stream of keep-alive comments, one every so many milliseconds, until the client gives up.
@@ -552,7 +562,9 @@ class Server {
           if (response.destroyed) return
           write(response, whole.subarray(at, at + step.bytes))
           at += step.bytes
-          if (at >= whole.length) response.end()
+          // what was written is to arrive before the reset
+          if (at >= step.resetAfter) setTimeout(() => this.#hangUp(response), 20)
+          else if (at >= whole.length) response.end()
           else if (step.every === 0) setImmediate(next)
           else setTimeout(next, step.every)
         }

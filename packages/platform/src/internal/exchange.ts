@@ -553,6 +553,8 @@ interface Parts<E, F, R> {
   readonly url: URL
   /** Whether an answer is looked into that is no failure by its status. */
   readonly judges: boolean
+  /** Whether an event stream is handed on at its head, by whoever recovers the rest too. */
+  readonly atHead?: boolean
   readonly options: Options
   /** Where the answer of an attempt that failed is kept, if somebody may want it. */
   readonly last: Last<E> | undefined
@@ -563,7 +565,7 @@ interface Parts<E, F, R> {
  * its first content if its dialect is known, else at its head; any other answer when it is whole. How it ended is put into `last`.
  */
 export const attempt = <E, F, R>(
-  { judges, last, options: { body, codes, liveness }, send, sort, url }: Parts<E, F, R>
+  { atHead = false, judges, last, options: { body, codes, liveness }, send, sort, url }: Parts<E, F, R>
 ): Effect.Effect<Handed, F | Fault.Fault, R> => {
   const most = body?.bytes ?? MIB
   const told = codes === undefined ? {} : { codes }
@@ -630,7 +632,7 @@ export const attempt = <E, F, R>(
         onSuccess: (head) => {
           const answer = new Answer(head, watch)
           const ok = head.status >= 200 && head.status < 300
-          const protocol = protocolOf(url)
+          const protocol = atHead ? undefined : protocolOf(url)
           const handled = (judges ? ok && isStream(head, url) : head.status < 400)
             ? judges && protocol !== undefined && isEvents(head.headers)
               ? Effect.onInterrupt(opening(answer, protocol), () => Effect.sync(() => answer.discard()))
@@ -643,40 +645,43 @@ export const attempt = <E, F, R>(
 }
 
 /** A policy by which an attempt is made once, and what it is worth is read all the same. */
-export const single = (policy: RetryPolicy.RetryPolicy): RetryPolicy.RetryPolicy => ({
+const single = (policy: RetryPolicy.RetryPolicy): RetryPolicy.RetryPolicy => ({
   ...policy,
   tiers: Record.map(policy.tiers, (tier) => ({ ...tier, attempts: 1 }))
 })
 
 /** The hold of a program, and whom a call asks, unless it is nobody's business. */
-export const heldIn = (context: Context.Context<never>, { target = targetOf }: Options, asked: () => Asked) =>
+const heldIn = (context: Context.Context<never>, { target = targetOf }: Options, asked: () => Asked) =>
   Option.flatMap(
     Context.getOption(context, Hold.Hold),
     (hold) => Option.map(Option.fromNullable(target(asked())), (target) => ({ hold, target }))
   )
 
+/** What a recovery beneath is told of a request. */
+interface Beneath {
+  readonly asked: () => Asked
+  readonly last?: Last<never> | Last<unknown>
+  /** Whether it may be made but once. */
+  readonly once?: boolean
+}
+
 /**
- * Recovers an attempt beneath the hold, where there is one, and hangs up on what is left of an attempt as soon as there will be
- * another.
+ * A recovery beneath the hold, where there is one, whose listeners are told: the one of the options, and the program's own. What is
+ * left of an attempt is hung up on as soon as there will be another.
  */
-export const recovered = <A, E, R>(
-  self: Effect.Effect<A, E, R>,
+export const beneath = <A, E, R>(
   options: Recovery.Options & Options,
-  { asked, last, once = false }: {
-    readonly asked: () => Asked
-    readonly last?: Last<never> | Last<unknown>
-    /** Whether it may be made but once. */
-    readonly once?: boolean
-  }
-): Effect.Effect<A, E | Fault.Fault, R> =>
+  { asked, last, once = false }: Beneath,
+  free: (options: Recovery.Free) => Effect.Effect<A, E, R>,
+  shared: (options: Recovery.Held) => Effect.Effect<A, E, R | Hold.Hold>
+): Effect.Effect<A, E, R> =>
   Effect.contextWithEffect((context: Context.Context<never>) => {
     const outer = Context.get(context, Recovery.Listener)
-    const { gate = "open", listener, policy = RetryPolicy.standard } = options
-    const under = once ? single(policy) : policy
+    const { gate = "open", listener, policy: given = RetryPolicy.standard } = options
+    const policy = once ? single(given) : given
     const call = Option.match(heldIn(context, options, asked), {
-      onNone: () => Recovery.recover(self, { policy: under }),
-      onSome: ({ hold, target }) =>
-        Effect.provideService(Recovery.recover(self, { policy: under, target, gate }), Hold.Hold, hold)
+      onNone: () => free({ policy }),
+      onSome: ({ hold, target }) => Effect.provideService(shared({ policy, target, gate }), Hold.Hold, hold)
     })
     return last === undefined && listener === undefined
       ? call
@@ -687,6 +692,19 @@ export const recovered = <A, E, R>(
           return outer === undefined ? Effect.void : outer(event)
         }))
   })
+
+/** An attempt, recovered beneath. */
+export const recovered = <A, E, R>(
+  self: Effect.Effect<A, E, R>,
+  options: Recovery.Options & Options,
+  told: Beneath
+): Effect.Effect<A, E | Fault.Fault, R> =>
+  beneath<A, E | Fault.Fault, R>(
+    options,
+    told,
+    (options) => Recovery.recover(self, options),
+    (options) => Recovery.recover(self, options)
+  )
 
 const read = ({ head: { headers, status } }: Answer, body: string) => ({ status, headers, body })
 
