@@ -10,8 +10,10 @@ import * as Arbitrary from "effect/Arbitrary"
 import { YieldableError } from "effect/Cause"
 import * as DateTime from "effect/DateTime"
 import { NodeInspectSymbol } from "effect/Inspectable"
+import * as Option from "effect/Option"
 import * as S from "effect/Schema"
 import * as Evidence from "./Evidence.ts"
+import { chain } from "./internal/chain.ts"
 import * as Readout from "./Readout.ts"
 import * as Reset from "./Reset.ts"
 
@@ -428,6 +430,24 @@ export const isFault = (u: unknown): u is Fault => {
     return false
   }
 }
+
+/**
+ * The fault that an error wraps: an `AiError` of `@effect/ai` that `RecoveredLanguageModel` of `@recourse/ai` made, or anything else
+ * that has a fault among its causes. It makes none: that is for `Diagnosis.fromUnknown`.
+ *
+ * @example
+ * ```ts
+ * import { Diagnosis, Fault } from "@recourse/core"
+ *
+ * const fault = Diagnosis.fromResponse({ status: 529 }, { received: 0 })
+ *
+ * Fault.fromAiError(new Error("the turn failed", { cause: fault })) // Option.some(fault)
+ * ```
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const fromAiError = (error: unknown): Option.Option<Fault> => Option.fromNullable(chain(error).find(isFault))
 
 /**
  * The same fault with another count of attempts. It keeps its type.

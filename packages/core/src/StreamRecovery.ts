@@ -128,7 +128,7 @@ export const isCutShort = (part: unknown): part is CutShort => part instanceof S
 const prefixes = new WeakMap<Fault.Fault, string>()
 
 /**
- * The text of the answer that had been shown when a stream failed with this fault; nothing of it is in the fault itself.
+ * The text of the answer that had been shown when a stream failed or stalled with this fault; nothing of it is in the fault itself.
  *
  * @category conversions
  * @since 0.1.0
@@ -393,7 +393,10 @@ export const pulling: {
               if (Fault.isFault(error)) prefixes.set(error, shown())
               return Effect.fail(Option.some(error))
             },
-            onSuccess: (last) => Effect.succeed(Chunk.of<Out>(new Stalled(last, shown())))
+            onSuccess: (last) => {
+              prefixes.set(last, shown())
+              return Effect.succeed(Chunk.of<Out>(new Stalled(last, shown())))
+            }
           })
         })
       )

@@ -24,6 +24,7 @@ import * as StreamRecovery from "@recourse/core/StreamRecovery"
 import * as Cause from "effect/Cause"
 import type * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
@@ -156,6 +157,90 @@ export const transparent: {
             (error) =>
               Fault.isFault(error) ? Effect.mapError(last.handBack(error), asRequestError(request)) : Effect.fail(error)
           ),
+          (handed) => new Answered(request, handed)
+        )
+      })
+    })
+  }
+)
+
+/**
+ * What the provider said to the requests that are made inside, of which the last one counts; nobody asks by default.
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export class Witness extends Context.Reference<Witness>()("@recourse/platform/RecourseClient/Witness", {
+  defaultValue: (): { fault: Fault.Fault | undefined } | undefined => undefined
+}) {}
+
+/**
+ * How a client bears witness.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface WitnessOptions extends Pick<Options, "liveness" | "body" | "codes" | "recovers"> {}
+
+/**
+ * A client for the hook of a library that reads answers itself and forgets what they said, beneath a recovery that wants to know:
+ * `RecoveredLanguageModel` of `@recourse/ai`. What it makes of an answer, of an error frame in a stream, of a terminal event that
+ * reports a failure, of silence or of a missing end, is put down in the `Witness` of whoever made the request. It makes each request
+ * once, is watched for silence, and otherwise answers as it did; an event stream is handed on at its first content.
+ *
+ * @example
+ * ```ts
+ * import { HttpClient } from "@effect/platform"
+ * import * as RecourseClient from "@recourse/platform/RecourseClient"
+ *
+ * // OpenAiClient.layer({ apiKey, transformClient: RecourseClient.witnessed() })
+ * const transformClient: (client: HttpClient.HttpClient) => HttpClient.HttpClient = RecourseClient.witnessed()
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const witnessed: {
+  (
+    options?: WitnessOptions
+  ): <E, R>(
+    client: HttpClient.HttpClient.With<E, R>
+  ) => HttpClient.HttpClient.With<E | HttpClientError.RequestError, R>
+  <E, R>(
+    client: HttpClient.HttpClient.With<E, R>,
+    options?: WitnessOptions
+  ): HttpClient.HttpClient.With<E | HttpClientError.RequestError, R>
+} = dual(
+  isDataFirst,
+  <E, R>(
+    client: HttpClient.HttpClient.With<E, R>,
+    options: WitnessOptions = {}
+  ): HttpClient.HttpClient.With<E | HttpClientError.RequestError, R> => {
+    Exchange.check(options)
+    return HttpClient.transform(client, (effect, request) => {
+      const url = urlOf(request)
+      if (!Exchange.isRecovered(request.method, url, options)) return effect
+      return Effect.flatMap(Effect.zip(Witness, Effect.clock), ([witness, clock]) => {
+        if (witness !== undefined) witness.fault = undefined
+        const tell = (fault: Fault.Fault): void => {
+          if (witness !== undefined) witness.fault = fault
+        }
+        const last = new Exchange.Last<E | Liveness.Silence>()
+        const attempt = Exchange.attempt({
+          send: send(effect),
+          sort: sort<E>,
+          url,
+          judges: true,
+          options,
+          last,
+          onFault: (fault) => tell(fault(clock.unsafeCurrentTimeMillis()))
+        })
+        return Effect.map(
+          Effect.catchAll(attempt, (error) => {
+            if (!Fault.isFault(error)) return Effect.fail(error)
+            tell(error)
+            return Effect.mapError(last.handBack(error), asRequestError(request))
+          }),
           (handed) => new Answered(request, handed)
         )
       })

@@ -257,6 +257,9 @@ class CutOff extends Error {
   }
 }
 
+/** Told of a fault, which is made with the time at which it was received. */
+export type OnFault = (fault: (received: number) => Fault.Fault) => void
+
 type Arrived = { readonly chunk: Uint8Array | undefined } | { readonly reason: unknown }
 
 /**
@@ -276,6 +279,7 @@ export class Answer {
   #over = false
   /** What looks for the terminal event of a stream in what is handed on. */
   #decoder: Decoder | undefined
+  #onFault: OnFault | undefined
   #error: { readonly reason: unknown } | undefined
 
   constructor(head: Head, watch: Liveness.Watch) {
@@ -308,6 +312,11 @@ export class Answer {
   /** Breaks the body that is handed on where it ends without a terminal event: its reader would take a clean end for the whole. */
   follow(decoder: Decoder): void {
     this.#decoder = decoder
+  }
+
+  /** Somebody is told what breaks the body that is handed on, whatever its reader makes of it. */
+  tell(onFault: OnFault): void {
+    this.#onFault = onFault
   }
 
   /** Reads on until the end, or until more than `most` bytes have come; tells which. Fails as the body fails. */
@@ -469,6 +478,7 @@ export class Answer {
     if (decoder === undefined || decoder.isOver || (decoder.fault !== undefined && !decoder.isCut)) return undefined
     if (next !== undefined) decoder.feed([next])
     else if (!decoder.isCut) decoder.finish()
+    if (decoder.fault !== undefined) this.#onFault?.(decoder.fault)
     return next === undefined && decoder.isCut ? new TypeError("terminated", { cause: new CutOff() }) : undefined
   }
 
@@ -490,6 +500,9 @@ export class Answer {
             else controller.enqueue(next)
             resolve()
           }, (reason) => {
+            if (this.#decoder?.isOver !== true) {
+              this.#onFault?.((received) => Diagnosis.fromUnknown(reason, { received }))
+            }
             controller.error(reason)
             resolve()
           })
@@ -553,6 +566,8 @@ interface Parts<E, F, R> {
   readonly url: URL
   /** Whether an answer is looked into that is no failure by its status. */
   readonly judges: boolean
+  /** Told of what breaks the body of an answer after it was handed on. */
+  readonly onFault?: OnFault
   /** Whether an event stream is handed on at its head, by whoever recovers the rest too. */
   readonly atHead?: boolean
   readonly options: Options
@@ -565,7 +580,7 @@ interface Parts<E, F, R> {
  * its first content if its dialect is known, else at its head; any other answer when it is whole. How it ended is put into `last`.
  */
 export const attempt = <E, F, R>(
-  { atHead = false, judges, last, options: { body, codes, liveness }, send, sort, url }: Parts<E, F, R>
+  { atHead = false, judges, last, onFault, options: { body, codes, liveness }, send, sort, url }: Parts<E, F, R>
 ): Effect.Effect<Handed, F | Fault.Fault, R> => {
   const most = body?.bytes ?? MIB
   const told = codes === undefined ? {} : { codes }
@@ -613,6 +628,8 @@ export const attempt = <E, F, R>(
         const parts = bytes === undefined ? decoder.finish() : decoder.feed([bytes])
         const { fault } = decoder
         frames += parts.length
+        // what is handed on holds both: its content, and the fault behind it
+        if (fault !== undefined) onFault?.(fault)
         return parts.some(isContent) || decoder.isOver
           ? Effect.sync(() => answer.handed())
           : fault !== undefined
@@ -631,6 +648,7 @@ export const attempt = <E, F, R>(
         onFailure: threw,
         onSuccess: (head) => {
           const answer = new Answer(head, watch)
+          if (onFault !== undefined) answer.tell(onFault)
           const ok = head.status >= 200 && head.status < 300
           const protocol = atHead ? undefined : protocolOf(url)
           const handled = (judges ? ok && isStream(head, url) : head.status < 400)

@@ -17,7 +17,7 @@ interface Frame {
 interface Dialect {
   readonly plain: (said: Said, model: string) => unknown
   /** The frames of a streamed answer: those of its content, and those that end it. */
-  readonly frames: (said: Said, model: string) => {
+  readonly frames: (said: Said, model: string, usage: boolean) => {
     readonly content: ReadonlyArray<Frame>
     readonly end: ReadonlyArray<Frame>
   }
@@ -51,6 +51,8 @@ const chunk = (model: string, delta: object, finish: string | null) => ({
   }
 })
 
+const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
+
 const chatStop = ({ capped, tool }: Said): string =>
   capped === true ? "length" : tool === undefined ? "stop" : "tool_calls"
 
@@ -78,9 +80,9 @@ const chat: Dialect = {
       logprobs: null,
       finish_reason: chatStop(said)
     }],
-    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
+    usage: USAGE
   }),
-  frames: (said, model) => ({
+  frames: (said, model, usage) => ({
     content: [
       chunk(model, { role: "assistant", content: "" }, null),
       ...words(said.reasoning ?? "").map((text) => chunk(model, { reasoning_content: text }, null)),
@@ -92,7 +94,11 @@ const chat: Dialect = {
         )
       ])
     ],
-    end: [chunk(model, {}, chatStop(said)), { data: "[DONE]" }]
+    end: [
+      chunk(model, {}, chatStop(said)),
+      ...usage ? [{ data: { ...chunk(model, {}, null).data, choices: [], usage: USAGE } }] : [],
+      { data: "[DONE]" }
+    ]
   }),
   error: { data: { error: { message: OVERLOADED, type: "overloaded_error", code: "server_overloaded" } } },
   failure: (model) => [chunk(model, {}, "error"), { data: "[DONE]" }]
@@ -371,14 +377,25 @@ const dialectOf = (path: string): Dialect =>
     : chat
 
 /** What a request says about the answer that it wants. */
-const wanted = (path: string, body: string): { readonly stream: boolean; readonly model: string } => {
+const wanted = (
+  path: string,
+  body: string
+): { readonly stream: boolean; readonly model: string; readonly usage: boolean } => {
   const streams = path.endsWith(":streamGenerateContent")
   const named = /\/models\/([^/:]+)/.exec(path)?.[1] ?? "scripted"
   try {
-    const { model, stream }: { readonly model?: unknown; readonly stream?: unknown } = JSON.parse(body)
-    return { stream: streams || stream === true, model: typeof model === "string" ? model : named }
+    const { model, stream, stream_options: options }: {
+      readonly model?: unknown
+      readonly stream?: unknown
+      readonly stream_options?: { readonly include_usage?: unknown } | null
+    } = JSON.parse(body)
+    return {
+      stream: streams || stream === true,
+      model: typeof model === "string" ? model : named,
+      usage: options?.include_usage === true
+    }
   } catch {
-    return { stream: streams, model: named }
+    return { stream: streams, model: named, usage: false }
   }
 }
 
@@ -396,10 +413,10 @@ export const answerTo = (
   ending: Ending = "terminal",
   kept?: number
 ): { readonly contentType: string; readonly pieces: ReadonlyArray<string> } => {
-  const { model, stream } = wanted(path, body)
+  const { model, stream, usage } = wanted(path, body)
   const dialect = dialectOf(path)
   if (!stream) return { contentType: "application/json", pieces: [JSON.stringify(dialect.plain(said, model))] }
-  const { content, end } = dialect.frames(said, model)
+  const { content, end } = dialect.frames(said, model, usage)
   const ends = { terminal: end, nothing: [], error: [dialect.error], failure: dialect.failure(model) }[ending]
   return {
     contentType: "text/event-stream",
