@@ -82,6 +82,20 @@ export * as RepairBudget from "./RepairBudget.ts"
 export * as Reset from "./Reset.ts"
 
 /**
+ * Waking at the reset.
+ *
+ * @since 0.1.0
+ */
+export * as Resume from "./Resume.ts"
+
+/**
+ * Where wake-ups are remembered.
+ *
+ * @since 0.1.0
+ */
+export * as ResumeStore from "./ResumeStore.ts"
+
+/**
  * A bound on retries over all calls of a scope.
  *
  * @since 0.1.0
