@@ -293,13 +293,7 @@ export function layer(
 
 // --- the typed door ----------------------------------------------------------------------------------------------------
 
-/**
- * The errors of a call through the typed door: those of its tools and its toolkit, and faults by name.
- *
- * @category models
- * @since 0.1.0
- */
-export type Failure<Options> = Exclude<LanguageModel.ExtractError<Options>, AiError.AiError> | Fault.Fault
+// the errors are written out: of an alias an editor would show the name and its argument, of these it shows the tags
 
 /** The names of options, whose types stand beside it: a toolkit of some tools is none of all tools. */
 type Known<Of> = { readonly [Name in keyof Of]?: unknown }
@@ -317,7 +311,7 @@ export const generateText = <
   options: Options & LanguageModel.GenerateTextOptions<OwnTools>
 ): Effect.Effect<
   LanguageModel.GenerateTextResponse<OwnTools>,
-  Failure<Options>,
+  Exclude<LanguageModel.ExtractError<Options> | Fault.Fault, AiError.AiError>,
   RecoveredLanguageModel | LanguageModel.ExtractContext<Options>
 > => Effect.flatMap(RecoveredLanguageModel, (model) => Effect.catchAll(model.generateText(options), faultOf))
 
@@ -337,7 +331,7 @@ export const generateObject = <
   options: Options & LanguageModel.GenerateObjectOptions<OwnTools, A, I, R>
 ): Effect.Effect<
   LanguageModel.GenerateObjectResponse<OwnTools, A>,
-  Failure<Options>,
+  Exclude<LanguageModel.ExtractError<Options> | Fault.Fault, AiError.AiError>,
   RecoveredLanguageModel | R | LanguageModel.ExtractContext<Options>
 > => Effect.flatMap(RecoveredLanguageModel, (model) => Effect.catchAll(model.generateObject(options), faultOf))
 
@@ -355,7 +349,7 @@ export const streamText = <
   options: Options & LanguageModel.GenerateTextOptions<OwnTools>
 ): Stream.Stream<
   Response.StreamPart<OwnTools> | StreamRecovery.Boundary | StreamRecovery.CutShort,
-  Failure<Options>,
+  Exclude<LanguageModel.ExtractError<Options> | Fault.Fault, AiError.AiError>,
   RecoveredLanguageModel | LanguageModel.ExtractContext<Options>
 > =>
   Stream.unwrap(Effect.map(RecoveredLanguageModel, (model) =>

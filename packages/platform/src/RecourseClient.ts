@@ -436,7 +436,7 @@ const toHead = (response: HttpClientResponse.HttpClientResponse): Effect.Effect<
       headers,
       body: bodiless.has(response.status)
         ? null
-        : isShort(response)
+        : isShort(response, Exchange.isEvents(headers))
         ? atOnce(response.arrayBuffer, runtime)
         : new Pump(response.stream, runtime)
     }
@@ -511,9 +511,12 @@ class Pump<E> implements Exchange.Source {
 
 const SHORT = 1_048_576
 
-/** Whether an answer is good and says that it is short: it comes in one piece, and a stream of it would cost more than it. */
-const isShort = ({ headers, status }: HttpClientResponse.HttpClientResponse): boolean =>
-  status >= 200 && status < 300 && headers["content-encoding"] === undefined &&
+/**
+ * Whether an answer is good and says that it is short: it comes in one piece, and a stream of it would cost more than it. An event
+ * stream is to be read as it comes, however short.
+ */
+const isShort = ({ headers, status }: HttpClientResponse.HttpClientResponse, events: boolean): boolean =>
+  status >= 200 && status < 300 && !events && headers["content-encoding"] === undefined &&
   Number(headers["content-length"] ?? Number.NaN) <= SHORT
 
 /** A body that is read in one go, when somebody reads it. */

@@ -60,5 +60,7 @@ export const fold = (module: string, method: string) => (fault: Fault.Fault): Ai
 const isOther = <E>(error: E): error is Exclude<E, AiError.AiError> => !AiError.isAiError(error)
 
 /** The fault of an error behind that tag; every other error as it is. */
-export const faultOf = <E>(error: E): Effect.Effect<never, Exclude<E, AiError.AiError> | Fault.Fault> =>
-  isOther(error) ? Effect.fail(error) : Effect.flatMap(read(error, undefined, undefined), Effect.fail)
+export const faultOf = <E>(error: E | Fault.Fault): Effect.Effect<never, Exclude<E | Fault.Fault, AiError.AiError>> =>
+  isOther(error)
+    ? Effect.fail(error)
+    : Effect.flatMap(read(error, undefined, undefined), (fault) => faultOf<E>(fault))

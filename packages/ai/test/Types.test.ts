@@ -1,0 +1,48 @@
+import { assert, describe, it } from "@effect/vitest"
+import { fileURLToPath } from "node:url"
+import ts from "typescript"
+
+const file = fileURLToPath(new URL("./printed.ts", import.meta.url))
+const config = fileURLToPath(new URL("../../../tsconfig.test.json", import.meta.url))
+
+/** The types of what a file exports, as an editor prints them. */
+const printed = (): ReadonlyMap<string, string> => {
+  const { options } = ts.parseJsonConfigFileContent(
+    ts.readConfigFile(config, ts.sys.readFile).config,
+    ts.sys,
+    fileURLToPath(new URL("../../..", import.meta.url))
+  )
+  const program = ts.createProgram([file], options)
+  const checker = program.getTypeChecker()
+  const source = program.getSourceFile(file)
+  const symbol = source === undefined ? undefined : checker.getSymbolAtLocation(source)
+  if (source === undefined || symbol === undefined) return assert.fail("the file is no module")
+  return new Map(
+    checker.getExportsOfModule(symbol).map((one) => [
+      one.name,
+      checker.typeToString(
+        one.flags & ts.SymbolFlags.TypeAlias
+          ? checker.getDeclaredTypeOfSymbol(one)
+          : checker.getTypeOfSymbolAtLocation(one, source),
+        undefined,
+        ts.TypeFormatFlags.NoTruncation | ts.TypeFormatFlags.InTypeAlias
+      )
+    ])
+  )
+}
+
+describe("The public types", () => {
+  it("show the faults of an exchange by name, and by their tags once one is caught", { timeout: 60_000 }, () => {
+    const types = printed()
+    assert.strictEqual(types.get("text"), "Effect<GenerateTextResponse<{}>, Fault, RecoveredLanguageModel>")
+    assert.strictEqual(types.get("Faults"), "Fault")
+    assert.include(types.get("tools"), ", Fault, RecoveredLanguageModel | Handler<\"look\">>")
+    // what is left once one of them is caught
+    assert.strictEqual(
+      types.get("caught"),
+      "Effect<string | GenerateTextResponse<{}>, RateLimited | Overloaded | Unavailable | Unreachable | TimedOut | StreamCut | " +
+        "GenerationMalformed | CredentialRejected | QuotaExhausted | ContentRefused | RequestRejected | Aborted | Unrecognized, " +
+        "RecoveredLanguageModel>"
+    )
+  })
+})
