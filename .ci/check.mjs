@@ -10,14 +10,14 @@ const checks = [
   ["lint, and which way imports point", "npm run --silent lint", "npm run lint -- --fix"],
   ["format", "npx dprint check", "npm run format"],
   ["examples in the READMEs", "node .ci/readme.mjs", "node .ci/readme.mjs"],
-  ...["core", "platform", "testing"].map((name) => [
+  ...["core", "platform", "ai", "testing"].map((name) => [
     `examples in the docs of ${name}`,
     `cd packages/${name} && npx docgen`,
     `cd packages/${name} && npx docgen`
   ]),
   ["planted bugs", "node .ci/mutants.mjs", "node .ci/mutants.mjs"],
   ["unused exports and dependencies", "npx knip", "npx knip"],
-  ...["core", "platform", "testing", "cli"].flatMap((name) => [
+  ...["core", "platform", "ai", "testing", "cli"].flatMap((name) => [
     [
       `shape of ${name}`,
       `cd packages/${name} && npx publint --strict --pack npm`,

@@ -24,6 +24,16 @@ const store = "packages/core/src/HoldStore.ts"
 const streaming = "packages/core/src/StreamRecovery.ts"
 const decoder = "packages/platform/src/internal/decoder.ts"
 
+const resume = "packages/core/src/Resume.ts"
+const persisted = "packages/platform/src/internal/persisted.ts"
+const model = "packages/ai/src/RecoveredLanguageModel.ts"
+const exchanging = "packages/ai/src/Exchange.ts"
+
+const resumes = "packages/core/test/Resume.test.ts"
+const persists = "packages/platform/test/Persisted.test.ts"
+const modelling = "packages/ai/test/RecoveredLanguageModel.test.ts"
+const exchanges = "packages/ai/test/Exchange.test.ts"
+const traps = "packages/ai/test/Traps.test.ts"
 const holds = "packages/core/test/Hold.test.ts"
 const streams = "packages/core/test/StreamRecovery.test.ts"
 const protocols = "packages/platform/test/Protocol.test.ts"
@@ -547,6 +557,61 @@ const mutants = [
     wired
   ],
   ["streams: what came for an interrupted pull is lost", exchange, "        given = next\n", "", wired],
+  ["a wake-up before its reset", resume, "const wakes = until + later", "const wakes = until - 1_000", resumes],
+  [
+    "a wake-up of a refusal that was replaced",
+    resume,
+    "open(store.remove(first.conversation, first.wakes), false)",
+    "Effect.succeed(true)",
+    resumes
+  ],
+  ["a success leaves its wake-up armed", resume, "Effect.tap(() => resume.disarm(conversation)),", "", resumes],
+  ["what has to settle wakes", resume, "Effect.provideService(self, Resume, none)", "self as never", resumes],
+  [
+    "a torn record takes the others with it",
+    persisted,
+    "if (Either.isRight(one)) initial.push(one.right)",
+    "if (Either.isRight(one)) initial.length = 0",
+    persists
+  ],
+  ["tools run beneath the recovery", model, "disableToolCallResolution: true as const", "concurrency: 1", modelling],
+  [
+    "a tool of a capped answer runs",
+    model,
+    "ended?.reason === \"length\" ? parts.filter",
+    "ended?.reason === \"never\" ? parts.filter",
+    modelling
+  ],
+  [
+    "an error part is a part like any other",
+    model,
+    "case \"error\":\n        return {",
+    "case \"file\":\n        return {",
+    traps
+  ],
+  [
+    "nobody hears a terminal event that reports a failure",
+    model,
+    "return witness.fault === undefined\n",
+    "return true\n",
+    traps
+  ],
+  [
+    "what a failed attempt thought is taken up",
+    model,
+    "            texts.clear()\n            held = []",
+    "            texts.clear()",
+    modelling
+  ],
+  ["a repair costs nothing", exchanging, "!(yield* budget.take)", "(yield* budget.left) < 0", exchanges],
+  ["an exchange forgets what was shown", exchanging, "Stream.ensuring(taken),", "", exchanges],
+  [
+    "a short event stream is waited for whole",
+    client,
+    "status >= 200 && status < 300 && !events &&",
+    "status >= 200 && status < 300 &&",
+    traps
+  ],
   [
     "streams: an answer that broke is whole",
     client,
@@ -580,7 +645,7 @@ const plant = async ([name, file, from, to, tests, extra = ""]) => {
   }
   const copy = mkdtempSync(join(tmpdir(), "recourse-mutant-"))
   try {
-    for (const part of ["packages/core", "packages/platform", "packages/testing"]) {
+    for (const part of ["packages/core", "packages/platform", "packages/ai", "packages/testing"]) {
       cpSync(join(root, part), join(copy, part), {
         recursive: true,
         verbatimSymlinks: true,

@@ -169,7 +169,8 @@ const sealed = <E>(
 ): Stream.Stream<Encoded, E> =>
   Stream.suspend(() => {
     const texts = new Set<string>()
-    let thought: Array<Encoded> = []
+    // what is the answer's only once it has begun
+    let held: Array<Encoded> = []
     let attempt = ""
     const named = <P extends { readonly id: string }>(part: P): P =>
       attempt === "" ? part : { ...part, id: `${part.id}${attempt}` }
@@ -180,28 +181,28 @@ const sealed = <E>(
         case "reasoning-delta":
           out.push(named(part))
           return
-        // it is the answer's only once the answer has begun
-        case "reasoning-end":
-          thought.push(named(part))
-          return
         case "response-metadata":
           out.push(part)
           return
+        case "reasoning-end":
         case "text-start":
-          texts.add(named(part).id)
-          out.push(named(part))
+          held.push(named(part))
           return
         case "text-delta":
-          out.push(...thought, named(part))
+        case "text-end": {
+          const { id } = named(part)
+          if (part.type === "text-end" ? !texts.delete(id) : part.delta === "") {
+            held.push(named(part))
+            return
+          }
+          if (part.type === "text-delta") texts.add(id)
+          out.push(...held, named(part))
           break
-        case "text-end":
-          texts.delete(named(part).id)
-          out.push(...thought, named(part))
-          break
+        }
         default:
-          out.push(...thought, part)
+          out.push(...held, part)
       }
-      thought = []
+      held = []
     }
     return Stream.mapChunksEffect(parts, (chunk) =>
       Effect.gen(function*() {
@@ -212,7 +213,7 @@ const sealed = <E>(
             if (part._tag === "Boundary") attempt = `#${part.attempt}`
             else out.push(...Array.from(texts, (id): Encoded => ({ type: "text-end", id })))
             texts.clear()
-            thought = []
+            held = []
             out.push(...yield* mark(part))
           }
         }
@@ -264,6 +265,26 @@ const models = (
  * Put `RecourseClient.witnessed()` into the hook for the client of the provider's adapter: adapters forget some of what a provider
  * says, a failure that a terminal event reports among them, and the recovery then hears of it from there.
  *
+ * @example
+ * ```ts
+ * import * as OpenAiClient from "@effect/ai-openai/OpenAiClient"
+ * import * as OpenAiLanguageModel from "@effect/ai-openai/OpenAiLanguageModel"
+ * import * as LanguageModel from "@effect/ai/LanguageModel"
+ * import { FetchHttpClient } from "@effect/platform"
+ * import * as RecoveredLanguageModel from "@recourse/ai/RecoveredLanguageModel"
+ * import * as RecourseClient from "@recourse/platform/RecourseClient"
+ * import { Effect, Layer } from "effect"
+ *
+ * const model = RecoveredLanguageModel.layer().pipe(
+ *   Layer.provide(OpenAiLanguageModel.layer({ model: "gpt-5" })),
+ *   Layer.provide(OpenAiClient.layer({ transformClient: RecourseClient.witnessed() })),
+ *   Layer.provide(FetchHttpClient.layer)
+ * )
+ *
+ * // whatever asks a LanguageModel is recovered beneath
+ * const program = LanguageModel.generateText({ prompt: "Say something." }).pipe(Effect.provide(model))
+ * ```
+ *
  * @category layers
  * @since 0.1.0
  */
@@ -300,6 +321,17 @@ type Known<Of> = { readonly [Name in keyof Of]?: unknown }
 
 /**
  * `LanguageModel.generateText`, with faults as named tags.
+ *
+ * @example
+ * ```ts
+ * import * as RecoveredLanguageModel from "@recourse/ai/RecoveredLanguageModel"
+ * import { Effect } from "effect"
+ *
+ * const answer = RecoveredLanguageModel.generateText({ prompt: "Say something." }).pipe(
+ *   Effect.map(({ text }) => text),
+ *   Effect.catchTag("ContextOverflowed", () => Effect.succeed("compact, and ask again"))
+ * )
+ * ```
  *
  * @category combinators
  * @since 0.1.0

@@ -108,6 +108,23 @@ for (const [name, at] of models) {
       await provider.close()
     })
 
+    it("a transcript takes up nothing of what an attempt has thought that failed", async () => {
+      const provider = await Provider.start()
+      const asked = Effect.gen(function*() {
+        const chat = yield* Chat.empty
+        yield* Stream.runDrain(chat.streamText({ prompt: "Think." }))
+        return yield* chat.exportJson
+      })
+      const good = Provider.good(TEXT, { reasoning: "Let me see." })
+      const bare = await given(provider, [good], asked)
+      for (let kept = 0; kept < 10; kept++) {
+        const thought = Provider.ends("nothing", { reasoning: "Some other way.", text: "", kept })
+        const { ended, requests } = await given(provider, [thought, good], asked)
+        assert.deepStrictEqual([ended, requests], [bare.ended, 2])
+      }
+      await provider.close()
+    })
+
     it("a tool runs once for a whole answer, and never for another", { timeout: 60_000 }, async () => {
       const provider = await Provider.start()
       const next = numbers(11)
@@ -162,7 +179,7 @@ for (const [name, at] of models) {
           return { error, transcript: yield* chat.exportJson }
         })
       )
-      if (ended._tag === "Left") return assert.fail(String(ended.left))
+      if (ended._tag === "Left") return assert.fail("the conversation failed")
       const { error, transcript } = ended.right
       assert.isTrue(AiError.isAiError(error))
       assert.include(error.message, "invalid key, says he")
@@ -244,7 +261,7 @@ for (const [name, at] of models) {
           spans.push(span)
           return span
         },
-        context: native.context
+        context: (f, fiber) => native.context(f, fiber)
       })
       const { requests } = await given(
         provider,
