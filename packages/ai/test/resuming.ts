@@ -1,7 +1,10 @@
 // A process that is killed while it waits for a reset, and started again: what it remembers is on disk. Told where the provider is and
 // where its state is, it asks once, and goes on with what it was refused for once it is woken.
+import * as OpenAiClient from "@effect/ai-openai/OpenAiClient"
+import * as OpenAiLanguageModel from "@effect/ai-openai/OpenAiLanguageModel"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
+import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as KeyValueStore from "@effect/platform/KeyValueStore"
 import * as RecoveredLanguageModel from "@recourse/ai/RecoveredLanguageModel"
 import * as Hold from "@recourse/core/Hold"
@@ -9,16 +12,21 @@ import * as Resume from "@recourse/core/Resume"
 import * as RetryPolicy from "@recourse/core/RetryPolicy"
 import * as PersistedHoldStore from "@recourse/platform/PersistedHoldStore"
 import * as PersistedResumeStore from "@recourse/platform/PersistedResumeStore"
+import * as RecourseClient from "@recourse/platform/RecourseClient"
 import * as Console from "effect/Console"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
-import { models } from "./models.ts"
 
 const [, , url = "", state = ""] = process.argv
-const [, at] = models[0] ?? [undefined, () => Layer.die("no model")]
+
+// the adapters of `models.ts` are much to load for each process
+const model = OpenAiLanguageModel.layer({ model: "scripted" }).pipe(
+  Layer.provide(OpenAiClient.layer({ apiUrl: `${url}/v1`, transformClient: RecourseClient.witnessed() })),
+  Layer.provide(FetchHttpClient.layer)
+)
 
 const policy = { ...RetryPolicy.standard, patience: Duration.seconds(1) }
 
@@ -42,7 +50,7 @@ await Effect.runPromise(
   }).pipe(
     Effect.provide(
       RecoveredLanguageModel.layer({ policy, target: { account: Redacted.make("a key"), model: "scripted" } }).pipe(
-        Layer.provide(at(url)),
+        Layer.provide(model),
         Layer.provide(Layer.provide(Hold.layer, PersistedHoldStore.layer())),
         Layer.merge(Layer.provide(Resume.layer({ spread: 0 }), PersistedResumeStore.layer())),
         Layer.provide(KeyValueStore.layerFileSystem(state)),

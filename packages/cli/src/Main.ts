@@ -23,7 +23,6 @@ import pc from "picocolors"
 import * as Explain from "./Explain.ts"
 import * as Input from "./Input.ts"
 import * as Plan from "./Plan.ts"
-import * as Scenes from "./Scenes.ts"
 import * as Tour from "./Tour.ts"
 
 /**
@@ -245,7 +244,14 @@ const plan = Command.make("plan", { policy, faults: run, versus }, (options) =>
 const recourse = Command.make(
   "recourse",
   {},
-  () => Effect.flatMap(screen, (view) => Effect.zipRight(Scenes.play(view), Tour.print(view)))
+  () =>
+    Effect.gen(function*() {
+      const view = yield* screen
+      // a provider and a client are much to load, which nothing else here needs
+      const Scenes = yield* Effect.promise(() => import("./Scenes.ts"))
+      yield* Scenes.play(view)
+      yield* Tour.print(view)
+    })
 ).pipe(
   Command.withDescription("What can be done about a failed language-model call. Alone: a short tour"),
   Command.withSubcommands([explain, plan])

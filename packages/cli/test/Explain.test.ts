@@ -1,9 +1,14 @@
+import * as NodeContext from "@effect/platform-node/NodeContext"
 import { assert, describe, it } from "@effect/vitest"
+import type * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { execFileSync, spawn, spawnSync } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import * as Main from "../src/Main.ts"
 
 const bin = fileURLToPath(new URL("../dist/bin.js", import.meta.url))
 const examples = fileURLToPath(new URL("../examples", import.meta.url))
@@ -11,6 +16,8 @@ const corpus = fileURLToPath(new URL("../../core/test/corpus/faults.jsonl", impo
 
 // whatever the terminal or the runner asks of colours
 const { FORCE_COLOR: _, NO_COLOR: __, ...env } = process.env
+delete process.env["FORCE_COLOR"]
+delete process.env["NO_COLOR"]
 
 const run = (args: ReadonlyArray<string>, input = "", colours: NodeJS.ProcessEnv = {}) => {
   const { status, stderr, stdout } = spawnSync(process.execPath, [bin, ...args], {
@@ -19,6 +26,32 @@ const run = (args: ReadonlyArray<string>, input = "", colours: NodeJS.ProcessEnv
     env: { ...env, ...colours }
   })
   return { status, stderr, stdout }
+}
+
+/** The same without a process of its own, for what standard input and output have no part in. */
+const inProcess = async (args: ReadonlyArray<string>) => {
+  const printed = { log: "", error: "" }
+  const base = await Effect.runPromise(Effect.console)
+  const unsafe: Console.UnsafeConsole = {
+    ...globalThis.console,
+    log: (...line) => {
+      printed.log += `${line.join(" ")}\n`
+    },
+    error: (...line) => {
+      printed.error += `${line.join(" ")}\n`
+    }
+  }
+  const print = (to: "log" | "error") => (...line: ReadonlyArray<unknown>) =>
+    Effect.sync(() => {
+      printed[to] += `${line.join(" ")}\n`
+    })
+  const exit = await Effect.runPromiseExit(
+    Main.main(["node", "recourse", ...args]).pipe(
+      Effect.withConsole({ ...base, log: print("log"), error: print("error"), unsafe }),
+      Effect.provide(NodeContext.layer)
+    )
+  )
+  return { status: Exit.isSuccess(exit) ? 0 : 2, stderr: printed.error, stdout: printed.log }
 }
 
 const tag = (args: ReadonlyArray<string>, input = ""): string | null => {
@@ -116,8 +149,8 @@ describe("recourse explain", () => {
     })
   }
 
-  it("takes options on either side of the files, and several files", () => {
-    const { status, stdout } = run([
+  it("takes options on either side of the files, and several files", async () => {
+    const { status, stdout } = await inProcess([
       "explain",
       `${examples}/socket-reset.json`,
       "--policy",
@@ -130,8 +163,8 @@ describe("recourse explain", () => {
     assert.include(stdout, "backing off from 750ms to 8s")
   })
 
-  it("prints the readout, the remedy, the reset and every convention that it read or refused", () => {
-    const { stdout } = run(["explain", `${examples}/openai-429-minute.http`])
+  it("prints the readout, the remedy, the reset and every convention that it read or refused", async () => {
+    const { stdout } = await inProcess(["explain", `${examples}/openai-429-minute.http`])
     for (
       const text of [
         "RateLimited",
@@ -159,8 +192,8 @@ describe("recourse explain", () => {
   const wrong: ReadonlyArray<readonly [why: string, args: ReadonlyArray<string>, input: string, mend: RegExp]> = [
     ["no such file", ["explain", "nowhere.json"], "", /^nowhere\.json: no such file\n$/],
     ["a folder", ["explain", "."], "", /^\.: not a file/],
-    ["one row of several", ["explain", "--as", "row"], "{\"source\":1}\n", /^standard input: row 1, received/],
-    ["nothing at all", ["explain"], "", /empty.*--status/],
+    ["one row of several", ["explain", "--as", "row"], "{\"source\":1}\n", /input: row 1, received/],
+    ["nothing at all", ["explain"], " ", /empty.*--status/],
     ["half of a row", ["explain", "--as", "row"], "{\"id\":", /not JSON/],
     [
       "a row of no known kind",
@@ -176,12 +209,22 @@ describe("recourse explain", () => {
     ],
     ["a response without a status line", ["explain", "--as", "response"], "retry-after: 3\n\n", /status line/]
   ]
-  it.each(wrong)("ends with status 2 and one line: %s", (_, args, input, mend) => {
-    const { status, stderr, stdout } = run(args, input)
+  it.each(wrong)("ends with status 2 and one line: %s", async (_, args, input, mend) => {
+    const folder = mkdtempSync(join(tmpdir(), "recourse-explain-"))
+    const file = join(folder, "input")
+    writeFileSync(file, input)
+    const { status, stderr, stdout } = await inProcess(input === "" ? args : [...args, file])
+    rmSync(folder, { recursive: true })
     assert.strictEqual(status, 2)
     assert.strictEqual(stdout, "")
     assert.match(stderr, mend)
     assert.strictEqual(stderr.trim().split("\n").length, 1)
+  })
+
+  it("ends with status 2 where standard input cannot be read, and says that it was that", () => {
+    const { status, stderr, stdout } = run(["explain"])
+    assert.deepStrictEqual([status, stdout], [2, ""])
+    assert.match(stderr, /^standard input: .*empty.*--status/)
   })
 
   const options: ReadonlyArray<readonly [args: ReadonlyArray<string>, mend: RegExp]> = [
@@ -193,8 +236,8 @@ describe("recourse explain", () => {
     [["x", "--policy"], /--policy: it needs a value/]
   ]
   for (const [args, mend] of options) {
-    it(`an option that cannot be ends with status 2 and its mend: ${args.join(" ")}`, () => {
-      const { status, stderr } = run(["explain", ...args])
+    it(`an option that cannot be ends with status 2 and its mend: ${args.join(" ")}`, async () => {
+      const { status, stderr } = await inProcess(["explain", ...args])
       assert.strictEqual(status, 2)
       assert.match(stderr, mend)
     })
@@ -289,8 +332,8 @@ describe("colours", () => {
 })
 
 describe("recourse plan", () => {
-  it("tells the waits of a run, as a table and as a plot", () => {
-    const { status, stdout } = run(["plan", "--policy", "brisk", "--faults", "429:20s,529,reset"])
+  it("tells the waits of a run, as a table and as a plot", async () => {
+    const { status, stdout } = await inProcess(["plan", "--policy", "brisk", "--faults", "429:20s,529,reset"])
     assert.strictEqual(status, 0)
     for (const text of ["brisk: 4 requests", "20s, named", "0 to 750ms", "answers", "attempt 4 │", "22s 250ms"]) {
       assert.include(stdout, text)
@@ -298,22 +341,22 @@ describe("recourse plan", () => {
     assert.notInclude(stdout, "\u001b")
   })
 
-  it("shows the worst of each kind where no run is given", () => {
-    const { stdout } = run(["plan", "--policy", "persistent"])
+  it("shows the worst of each kind where no run is given", async () => {
+    const { stdout } = await inProcess(["plan", "--policy", "persistent"])
     assert.include(stdout, "persistent: 10 requests")
     assert.include(stdout, "malformed, again and again\npersistent: 1 requests")
   })
 
-  it("draws a second policy on the same axis", () => {
-    const { stdout } = run(["plan", "--versus", "cautious", "--faults", "529,429:5m"])
+  it("draws a second policy on the same axis", async () => {
+    const { stdout } = await inProcess(["plan", "--versus", "cautious", "--faults", "529,429:5m"])
     assert.include(stdout, "standard attempt 2 │")
     assert.include(stdout, "cautious attempt 3 │")
     assert.include(stdout, "its reset is past the policy's patience")
   })
 
-  it("refuses what is no failure, with its mend", () => {
+  it("refuses what is no failure, with its mend", async () => {
     for (const faults of ["429:soon", "teapot", "529,,"]) {
-      const { status, stderr } = run(["plan", "--faults", faults])
+      const { status, stderr } = await inProcess(["plan", "--faults", faults])
       assert.strictEqual(status, 2)
       assert.match(stderr, /^--faults .*: /)
     }
