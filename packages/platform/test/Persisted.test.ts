@@ -124,7 +124,7 @@ describe("What is remembered over a restart", () => {
         })
         yield* process(remembered, store)
         for (const key of KEYS) {
-          yield* values.modify(key, (text) => inList ? text.replace("[", `[${JSON.stringify(junk)},`) : junk)
+          yield* values.modify(key, (text) => inList ? text.replace("[", () => `[${JSON.stringify(junk)},`) : junk)
         }
         const { layer, lines } = warnings()
         const [held, armed] = yield* process(

@@ -369,7 +369,7 @@ describe("RecourseFetch, the caller's signal", () => {
 
   scripted("during an attempt hangs up", [Provider.silent], async (provider, url) => {
     const fetch = RecourseFetch.make()
-    const error = await thrownBy(() => fetch(url, ask({}, { signal: AbortSignal.timeout(50) })))
+    const error = await thrownBy(() => fetch(url, ask({}, { signal: AbortSignal.timeout(300) })))
     assert.strictEqual(error instanceof DOMException && error.name, "TimeoutError")
     assert.strictEqual(await count(provider), 1)
   })

@@ -213,8 +213,13 @@ for (const { ask, isOwn, name, sent, stream } of clients) {
       Effect.gen(function*() {
         const provider = yield* Provider.make()
         yield* provider.play(Provider.answer(429, { headers: { "retry-after": "30" }, body: {} }))
-        const fetch = RecourseFetch.make()
-        yield* Effect.promise(() => thrownBy(() => ask(provider.url, fetch, AbortSignal.timeout(100))))
+        const controller = new AbortController()
+        const fetch = RecourseFetch.make({
+          listener: ({ _tag }) => {
+            if (_tag === "Retrying") controller.abort()
+          }
+        })
+        yield* Effect.promise(() => thrownBy(() => ask(provider.url, fetch, controller.signal)))
         yield* Effect.sleep(50)
         assert.lengthOf(yield* provider.requests, 1)
       }))
