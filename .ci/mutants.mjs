@@ -570,16 +570,16 @@ const mutants = [
   [
     "a torn record takes the others with it",
     persisted,
-    "if (Either.isRight(one)) initial.push(one.right)",
-    "if (Either.isRight(one)) initial.length = 0",
+    "if (Option.isSome(one)) initial.push(one.value)",
+    "if (Option.isSome(one)) initial.length = 0",
     persists
   ],
   ["tools run beneath the recovery", model, "disableToolCallResolution: true as const", "concurrency: 1", modelling],
   [
     "a tool of a capped answer runs",
     model,
-    "ended?.reason === \"length\" ? parts.filter",
-    "ended?.reason === \"never\" ? parts.filter",
+    "const isCut = ended?.reason === \"length\" ||",
+    "const isCut = ended?.reason === \"other\" ||",
     modelling
   ],
   [
@@ -599,12 +599,29 @@ const mutants = [
   [
     "what a failed attempt thought is taken up",
     model,
-    "            texts.clear()\n            held = []",
-    "            texts.clear()",
+    "      texts.clear()\n      held = []",
+    "      texts.clear()",
     modelling
   ],
   ["a repair costs nothing", exchanging, "!(yield* budget.take)", "(yield* budget.left) < 0", exchanges],
-  ["an exchange forgets what was shown", exchanging, "Stream.ensuring(taken),", "", exchanges],
+  ["an exchange forgets what was shown", exchanging, "Stream.ensuringWith(taken),", "", exchanges],
+  [
+    "an open call stays in the transcript",
+    exchanging,
+    "const parts = inOrder ? all",
+    "const parts = true ? all",
+    exchanges
+  ],
+  [
+    "what is killed while it writes loses all",
+    persisted,
+    "store.set(keys[revision % 2] ?? keys[0],",
+    "store.set(keys[0],",
+    persists
+  ],
+  ["what cannot be read is written over", persisted, "if (unread) return Effect.void", "", persists],
+  ["a chat loses what was shown of a cut", model, "else out.push(...ends())", "else ends()", modelling],
+  ["a caller's span is transformed beneath too", model, "within(beneath(heard)),", "", modelling],
   [
     "a short event stream is waited for whole",
     client,

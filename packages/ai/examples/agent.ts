@@ -10,7 +10,6 @@ import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as Exchange from "@recourse/ai/Exchange"
 import * as RecoveredLanguageModel from "@recourse/ai/RecoveredLanguageModel"
 import * as Recovery from "@recourse/core/Recovery"
-import * as RepairBudget from "@recourse/core/RepairBudget"
 import * as RecourseClient from "@recourse/platform/RecourseClient"
 import * as Provider from "@recourse/testing/ScriptedProvider"
 import { Console, Duration, Effect, Layer, Ref, Schema, Stream } from "effect"
@@ -119,6 +118,6 @@ const model = Layer.unwrapEffect(Effect.gen(function*() {
 }))
 
 await Effect.runPromise(program.pipe(
-  Effect.provide(Layer.mergeAll(model, tools, RepairBudget.layer())),
+  Effect.provide(Layer.merge(model, tools)),
   Effect.provide(Provider.layer())
 ))

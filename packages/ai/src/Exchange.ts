@@ -10,7 +10,9 @@ import * as Prompt from "@effect/ai/Prompt"
 import type * as Response from "@effect/ai/Response"
 import * as RepairBudget from "@recourse/core/RepairBudget"
 import * as StreamRecovery from "@recourse/core/StreamRecovery"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 
@@ -30,6 +32,8 @@ export interface Options<Part, E, R> {
   ) => Stream.Stream<Part | StreamRecovery.Boundary | StreamRecovery.CutShort, E, R>
   /** Whether a model that has reached its output cap is asked to go on, within the same budget; by default the cut is the end. */
   readonly repairOutputCap?: boolean
+  /** How often in a row it is asked to; `RepairBudget.make()` by default, three times. One conversation's, if it is shared. */
+  readonly budget?: Context.Tag.Service<RepairBudget.RepairBudget>
   /** The sentence that asks for it. */
   readonly nudge?: (cut: StreamRecovery.CutShort) => string
 }
@@ -45,8 +49,13 @@ export const nudge = (cut: StreamRecovery.CutShort): string =>
     cut._tag === "Stalled" ? "by a failing connection" : "at the limit on its length"
   }. Go on exactly where it ends: repeat nothing of it, and say nothing about the cut.`
 
-/** What a transcript takes up of a turn, however it ended: what its reader saw. */
-const shown = (parts: ReadonlyArray<Response.AnyPart>): Prompt.Prompt => {
+/**
+ * What a transcript takes up of a turn: what its reader saw. Of one that did not end in order, a call whose tool has not answered is left
+ * out: providers refuse a transcript with an open one.
+ */
+const shown = (all: ReadonlyArray<Response.AnyPart>, inOrder: boolean): Prompt.Prompt => {
+  const answered = new Set(all.map((part) => part.type === "tool-result" ? part.id : undefined))
+  const parts = inOrder ? all : all.filter((part) => part.type !== "tool-call" || answered.has(part.id))
   const open = new Set<string>()
   for (const part of parts) {
     if (part.type === "text-start") open.add(part.id)
@@ -64,7 +73,7 @@ const shown = (parts: ReadonlyArray<Response.AnyPart>): Prompt.Prompt => {
 /**
  * Streams an exchange. Its parts are those of its turns; a `CutShort` that more follows was repaired, one that is the last part was
  * not. However it ends, by its end, by a failure or by an interruption, the transcript holds what was shown: the prompt, the answers,
- * and the beginning of the one that was cut.
+ * and the beginning of the one that was cut. A call whose tool has not answered by then is left out.
  *
  * The budget begins anew with the exchange and with each round of tools that is complete.
  *
@@ -90,30 +99,35 @@ const shown = (parts: ReadonlyArray<Response.AnyPart>): Prompt.Prompt => {
  * @category constructors
  * @since 0.1.0
  */
-export const streamText = <Part extends Response.AnyPart, E, R>(
-  { history, nudge: sentence = nudge, prompt, repairOutputCap = false, turn }: Options<Part, E, R>
-): Stream.Stream<Part | StreamRecovery.Boundary | StreamRecovery.CutShort, E, R | RepairBudget.RepairBudget> => {
+export const streamText = <Part extends Response.AnyPart, E, R>({
+  budget = RepairBudget.make(),
+  history,
+  nudge: sentence = nudge,
+  prompt,
+  repairOutputCap = false,
+  turn
+}: Options<Part, E, R>): Stream.Stream<Part | StreamRecovery.Boundary | StreamRecovery.CutShort, E, R> => {
   type Out = Part | StreamRecovery.Boundary | StreamRecovery.CutShort
-  const from = (
-    budget: Effect.Effect.Success<typeof RepairBudget.RepairBudget>,
-    transcript: Prompt.Prompt
-  ): Stream.Stream<Out, E, R> =>
-    Stream.suspend(() => {
+  const from = (asked: Prompt.RawInput): Stream.Stream<Out, E, R> =>
+    Stream.unwrap(Effect.map(Ref.get(history), (before) => {
       const parts: Array<Part> = []
       let cut: StreamRecovery.CutShort | undefined
-      const taken = Effect.suspend(() => Ref.set(history, Prompt.merge(transcript, shown(parts))))
+      // a tool may have added to it meanwhile
+      const taken = (exit: Exit.Exit<unknown, E>) =>
+        Ref.update(
+          history,
+          (now) => Prompt.merge(now, Prompt.merge(Prompt.make(asked), shown(parts, Exit.isSuccess(exit))))
+        )
       const next = Effect.gen(function*() {
         if (cut === undefined) {
           if (parts.some(({ type }) => type === "tool-result")) yield* budget.clear
           return Stream.empty
         }
-        if (cut.text === "" || (cut._tag === "OutputCap" && !repairOutputCap) || !(yield* budget.take)) {
-          return Stream.empty
-        }
-        const more = Prompt.merge(yield* Ref.get(history), sentence(cut))
-        return from(budget, more)
+        return cut.text === "" || (cut._tag === "OutputCap" && !repairOutputCap) || !(yield* budget.take)
+          ? Stream.empty
+          : from(sentence(cut))
       })
-      return turn(transcript).pipe(
+      return turn(Prompt.merge(before, asked)).pipe(
         Stream.mapChunks((chunk) => {
           for (const part of chunk) {
             if (StreamRecovery.isCutShort(part)) cut = part
@@ -121,13 +135,9 @@ export const streamText = <Part extends Response.AnyPart, E, R>(
           }
           return chunk
         }),
-        Stream.ensuring(taken),
+        Stream.ensuringWith(taken),
         Stream.concat(Stream.unwrap(next))
       )
-    })
-  return Stream.unwrap(Effect.gen(function*() {
-    const budget = yield* RepairBudget.RepairBudget
-    yield* budget.clear
-    return from(budget, Prompt.merge(yield* Ref.get(history), prompt))
-  }))
+    }))
+  return Stream.unwrap(Effect.as(budget.clear, from(prompt)))
 }

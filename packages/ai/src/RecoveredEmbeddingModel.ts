@@ -3,6 +3,10 @@
  *
  * Behind the tag every error is an `AiError`, of which a fault is the cause; `embed` and `embedMany` of this module fail with faults.
  *
+ * A retry asks for all of its inputs again, also for those of batches that were answered. The model beneath must not have a `cache`: it
+ * keeps failures too, and would answer each retry with the last one. One that loads on a runtime of its own (`layerDataLoader`) is heard
+ * by no `RecourseClient.Witness`; its errors are read as they are.
+ *
  * @since 0.1.0
  */
 import type * as AiError from "@effect/ai/AiError"
@@ -14,7 +18,7 @@ import * as RecourseClient from "@recourse/platform/RecourseClient"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { faultOf, fold, type Free, type Held, read, witnessing } from "./internal/faults.ts"
+import { faultOf, fold, type Free, type Held, read } from "./internal/faults.ts"
 
 /**
  * How a model is recovered, as `RecoveredLanguageModel` has it.
@@ -34,10 +38,19 @@ const make = (
       call: Effect.Effect<A, AiError.AiError>
     ): Effect.Effect<A, AiError.AiError> => {
       const attempt = Effect.suspend(() => {
-        const witness = witnessing()
+        // of several batches the first fault is the one that the call fails with
+        let first: Fault.Fault | undefined
+        const witness = {
+          get fault() {
+            return first
+          },
+          set fault(fault) {
+            first ??= fault
+          }
+        }
         return Effect.catchAll(
           Effect.provideService(call, RecourseClient.Witness, witness),
-          (error) => Effect.flatMap(read(error, witness.fault, codes), Effect.fail)
+          (error) => Effect.flatMap(read(error, first, codes), Effect.fail)
         )
       })
       return Effect.mapError(

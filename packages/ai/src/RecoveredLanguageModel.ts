@@ -13,6 +13,7 @@
 import type * as AiError from "@effect/ai/AiError"
 import * as LanguageModel from "@effect/ai/LanguageModel"
 import * as Response from "@effect/ai/Response"
+import { CurrentSpanTransformer } from "@effect/ai/Telemetry"
 import type * as Tool from "@effect/ai/Tool"
 import type * as Toolkit from "@effect/ai/Toolkit"
 import * as Diagnosis from "@recourse/core/Diagnosis"
@@ -68,6 +69,12 @@ const asked = ({ prompt, toolChoice, tools }: LanguageModel.ProviderOptions) =>
     ? { prompt }
     : { prompt, toolChoice, toolkit: declared(tools), disableToolCallResolution: true as const }
 
+/** What a model beneath is told: who hears its provider; the caller's span is transformed above, once. */
+const beneath =
+  (witness: NonNullable<Context.Tag.Service<RecourseClient.Witness>>) =>
+  (context: Context.Context<never>): Context.Context<never> =>
+    Context.add(Context.omit(CurrentSpanTransformer)(context), RecourseClient.Witness, witness)
+
 const whole = (
   inner: LanguageModel.Service,
   options: LanguageModel.ProviderOptions,
@@ -84,7 +91,7 @@ const whole = (
         schema: Schema.make<unknown, Record<string, unknown>>(format.schema.ast)
       })
     return answer.pipe(
-      Effect.provideService(RecourseClient.Witness, witness),
+      Effect.mapInputContext(beneath(witness)),
       Effect.flatMap(({ content }) => Schema.encode(Schema.Array(Response.Part(declared(tools))))(content)),
       Effect.matchEffect({
         onFailure: (error) => Effect.flatMap(read(error, witness.fault, codes), Effect.fail),
@@ -92,10 +99,9 @@ const whole = (
           const ended = parts.find((part) => part.type === "finish")
           if (witness.fault !== undefined) return Effect.fail(witness.fault)
           if (ended?.reason === "error") return Effect.flatMap(failedWith(ended.reason, codes), Effect.fail)
-          // the last call of an answer that reached its cap may be half of one
-          return Effect.succeed(
-            ended?.reason === "length" ? parts.filter(({ type }) => type !== "tool-call") : [...parts]
-          )
+          // the calls of an answer that was cut short may be half of what they were to be
+          const isCut = ended?.reason === "length" || ended?.reason === "content-filter"
+          return Effect.succeed(isCut ? parts.filter(({ type }) => !type.startsWith("tool-")) : [...parts])
         }
       })
     )
@@ -109,6 +115,12 @@ const ends: { readonly [reason: string]: StreamEnd } = {
   "content-filter": { _tag: "Refused", reason: "content_filter" },
   error: { _tag: "Failed", reason: "error" }
 }
+
+/** A stream in another context. `Stream.mapInputContext` takes nothing out of it: what a channel provides is added to its fiber's. */
+const within =
+  (change: (context: Context.Context<never>) => Context.Context<never>) =>
+  <A, E>(self: Stream.Stream<A, E>): Stream.Stream<A, E> =>
+    StreamRecovery.fromPull(Effect.map(Stream.toPull(self), (pull) => Effect.mapInputContext(pull, change)))
 
 /** The parts of a streamed answer, recovered, with what the recovery says between them. */
 const streamed = (
@@ -124,7 +136,7 @@ const streamed = (
     const encode = Schema.encode(Schema.ChunkFromSelf(Response.StreamPart(declared(options.tools))))
     return inner.streamText(asked(options)).pipe(
       Stream.mapChunksEffect(encode),
-      Stream.provideService(RecourseClient.Witness, heard),
+      within(beneath(heard)),
       Stream.catchAll((error) => Stream.fromEffect(Effect.flatMap(read(error, heard.fault, codes), Effect.fail))),
       // an adapter may skip a frame that says why there is no end
       Stream.concat(Stream.suspend(() => heard.fault === undefined ? Stream.empty : Stream.fail(heard.fault)))
@@ -140,6 +152,7 @@ const streamed = (
       case "tool-params-delta":
       case "tool-params-end":
       case "tool-call":
+      case "tool-result":
         return { _tag: "Tool" }
       case "error":
         return {
@@ -161,21 +174,38 @@ const streamed = (
 
 /**
  * Keeps attempts apart: each gives what it says names of its own, and what one that failed has thought is never ended, so that no
- * transcript takes it up. The text of an answer that was cut is ended, to be taken up as far as it goes.
+ * transcript takes it up. The text of an answer that breaks off is ended, to be taken up as far as it goes.
  */
 const sealed = <E>(
   parts: Stream.Stream<Marked, E>,
-  mark: (mark: StreamRecovery.Boundary | StreamRecovery.CutShort) => Effect.Effect<ReadonlyArray<Encoded>, E>
+  mark: (mark: StreamRecovery.Boundary | StreamRecovery.CutShort) => ReadonlyArray<Encoded> | { readonly error: E }
 ): Stream.Stream<Encoded, E> =>
   Stream.suspend(() => {
     const texts = new Set<string>()
     // what is the answer's only once it has begun
     let held: Array<Encoded> = []
     let attempt = ""
+    let failure: { readonly error: E } | undefined
     const named = <P extends { readonly id: string }>(part: P): P =>
       attempt === "" ? part : { ...part, id: `${part.id}${attempt}` }
+    const ends = (): ReadonlyArray<Encoded> => {
+      const all = Array.from(texts, (id): Encoded => ({ type: "text-end", id }))
+      texts.clear()
+      held = []
+      return all
+    }
     /** What is handed on for a part. */
-    const take = (part: Encoded, out: Array<Encoded>): void => {
+    const take = (part: Marked, out: Array<Encoded>): void => {
+      if ("_tag" in part) {
+        if (part._tag === "Boundary") {
+          attempt = `#${part.attempt}`
+          ends()
+        } else out.push(...ends())
+        const marks = mark(part)
+        if ("error" in marks) failure = marks
+        else out.push(...marks)
+        return
+      }
       switch (part.type) {
         case "reasoning-start":
         case "reasoning-delta":
@@ -204,21 +234,15 @@ const sealed = <E>(
       }
       held = []
     }
-    return Stream.mapChunksEffect(parts, (chunk) =>
-      Effect.gen(function*() {
+    return parts.pipe(
+      Stream.mapChunks((chunk) => {
         const out: Array<Encoded> = []
-        for (const part of chunk) {
-          if (!("_tag" in part)) take(part, out)
-          else {
-            if (part._tag === "Boundary") attempt = `#${part.attempt}`
-            else out.push(...Array.from(texts, (id): Encoded => ({ type: "text-end", id })))
-            texts.clear()
-            held = []
-            out.push(...yield* mark(part))
-          }
-        }
+        for (const part of chunk) take(part, out)
         return Chunk.unsafeFromArray(out)
-      }))
+      }),
+      Stream.catchAll((error) => Stream.suspend(() => Stream.concat(Stream.fromIterable(ends()), Stream.fail(error)))),
+      Stream.concat(Stream.suspend(() => failure === undefined ? Stream.empty : Stream.fail(failure.error)))
+    )
   })
 
 /** Both models over the one in the context: behind the tag of `@effect/ai`, and behind the typed door. */
@@ -248,13 +272,14 @@ const models = (
     const plain = yield* LanguageModel.make({
       generateText,
       streamText: (asked) =>
-        sealed(parts(asked), (mark) =>
-          mark._tag === "Stalled" ? Effect.fail(fold(MODULE, "streamText")(mark.fault)) : Effect.succeed([]))
+        sealed(
+          parts(asked),
+          (mark) => mark._tag === "Stalled" ? { error: fold(MODULE, "streamText")(mark.fault) } : []
+        )
     })
     const typed = yield* LanguageModel.make({
       generateText,
-      streamText: (asked) =>
-        sealed(parts(asked), (mark) => Effect.succeed([{ type: "error", error: mark }]))
+      streamText: (asked) => sealed(parts(asked), (mark) => [{ type: "error", error: mark }])
     })
     return Context.make(LanguageModel.LanguageModel, plain).pipe(Context.add(RecoveredLanguageModel, typed))
   })

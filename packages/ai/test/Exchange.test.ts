@@ -6,6 +6,7 @@ import * as Fault from "@recourse/core/Fault"
 import * as RepairBudget from "@recourse/core/RepairBudget"
 import * as StreamRecovery from "@recourse/core/StreamRecovery"
 import * as Provider from "@recourse/testing/ScriptedProvider"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
@@ -36,6 +37,7 @@ for (const [name, at] of models) {
       options: { readonly repairOutputCap?: boolean; readonly consecutive?: number; readonly exchanges?: number } = {}
     ) => {
       const { consecutive, exchanges = 1, ...rest } = options
+      const budget = RepairBudget.make(consecutive === undefined ? {} : { consecutive })
       const provider = await Provider.start()
       provider.play(...steps)
       const { layer, ran } = counting()
@@ -48,6 +50,7 @@ for (const [name, at] of models) {
             ended = yield* Effect.either(Stream.runForEach(
               Exchange.streamText({
                 ...rest,
+                budget,
                 history,
                 prompt: `Tell me, ${i}.`,
                 turn: (prompt) => RecoveredLanguageModel.streamText({ prompt, toolkit })
@@ -59,12 +62,11 @@ for (const [name, at] of models) {
                 })
             ))
           }
-          const left = yield* Effect.flatMap(RepairBudget.RepairBudget, ({ left }) => left)
+          const left = yield* budget.left
           return { parts, ended, left, transcript: said(yield* Ref.get(history)) }
-        }).pipe(Effect.provide(Layer.mergeAll(
+        }).pipe(Effect.provide(Layer.merge(
           layer,
-          RecoveredLanguageModel.layer({ policy: quick }).pipe(Layer.provide(at(provider.url))),
-          RepairBudget.layer(consecutive === undefined ? {} : { consecutive })
+          RecoveredLanguageModel.layer({ policy: quick }).pipe(Layer.provide(at(provider.url)))
         )))
       )
       const requests = provider.requests()
@@ -150,12 +152,38 @@ describe("An exchange", () => {
         const [, answer] = said(yield* Ref.get(history))
         assert.strictEqual(answer, `assistant: ${seen}`)
         return said(yield* Ref.get(history))
-      }).pipe(Effect.provide(Layer.merge(
-        RecoveredLanguageModel.layer().pipe(Layer.provide(at(provider.url))),
-        RepairBudget.layer()
-      )))
+      }).pipe(Effect.provide(RecoveredLanguageModel.layer().pipe(Layer.provide(at(provider.url)))))
     )
     assert.lengthOf(transcript, 2)
+    await provider.close()
+  })
+
+  it("whose tool is interrupted, or fails, leaves no open call in the transcript", async () => {
+    const provider = await Provider.start()
+    const [, at] = models[0] ?? assert.fail("no model")
+    for (const by of ["an interruption", "a failure"] as const) {
+      provider.play(Provider.good("I will look.", { tool: { name: "look", input: { at: "the sky" } } }))
+      const transcript = await Effect.runPromise(
+        Effect.gen(function*() {
+          const history = yield* Ref.make(Prompt.empty)
+          const begun = yield* Deferred.make<void>()
+          const tools = toolkit.toLayer({
+            look: () =>
+              Effect.zipRight(Deferred.succeed(begun, undefined), by === "a failure" ? Effect.die("no") : Effect.never)
+          })
+          const exchange = Exchange.streamText({
+            history,
+            prompt: "Look.",
+            turn: (prompt) => RecoveredLanguageModel.streamText({ prompt, toolkit })
+          })
+          const fiber = yield* Effect.fork(Stream.runDrain(exchange).pipe(Effect.provide(tools)))
+          yield* Deferred.await(begun)
+          yield* by === "a failure" ? Fiber.await(fiber) : Fiber.interrupt(fiber)
+          return said(yield* Ref.get(history))
+        }).pipe(Effect.provide(RecoveredLanguageModel.layer().pipe(Layer.provide(at(provider.url)))))
+      )
+      assert.deepStrictEqual(transcript, ["user: Look.", "assistant: I will look."], by)
+    }
     await provider.close()
   })
 })

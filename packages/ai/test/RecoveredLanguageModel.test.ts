@@ -1,6 +1,7 @@
 import * as AiError from "@effect/ai/AiError"
 import * as Chat from "@effect/ai/Chat"
 import * as LanguageModel from "@effect/ai/LanguageModel"
+import { CurrentSpanTransformer } from "@effect/ai/Telemetry"
 import { assert, describe, it } from "@effect/vitest"
 import * as RecoveredLanguageModel from "@recourse/ai/RecoveredLanguageModel"
 import * as Fault from "@recourse/core/Fault"
@@ -215,6 +216,18 @@ for (const [name, at] of models) {
         const fault = plain.ended._tag === "Left" ? Fault.fromAiError(plain.ended.left) : Option.none()
         assert.include(tags, Option.getOrUndefined(fault)?._tag)
         assert.strictEqual(Option.match(fault, { onNone: () => "", onSome: StreamRecovery.prefix }), last.text)
+
+        // and a chat takes up what was shown
+        const chat = await given(
+          provider,
+          [step],
+          Effect.gen(function*() {
+            const chat = yield* Chat.empty
+            yield* Effect.flip(Stream.runDrain(chat.streamText({ prompt: "Go on." })))
+            return yield* chat.exportJson
+          })
+        )
+        assert.include(chat.ended._tag === "Right" ? chat.ended.right : "", JSON.stringify(last.text))
       }
       await provider.close()
     })
@@ -272,6 +285,23 @@ for (const [name, at] of models) {
       const [above, ...beneath] = spans.filter((span) => span.name === "LanguageModel.generateText")
       assert.lengthOf(beneath, 3)
       for (const { parent } of beneath) assert.strictEqual(Option.getOrUndefined(parent)?.spanId, above?.spanId)
+      await provider.close()
+    })
+
+    it("a caller's span is transformed once, whatever was asked beneath", async () => {
+      const provider = await Provider.start()
+      let times = 0
+      const { requests } = await given(
+        provider,
+        [overloaded, Provider.good(TEXT), overloaded, Provider.good(TEXT)],
+        Effect.zipRight(
+          LanguageModel.generateText({ prompt: "Go on." }),
+          Stream.runDrain(LanguageModel.streamText({ prompt: "Go on." }))
+        ).pipe(Effect.provideService(CurrentSpanTransformer, () => {
+          times++
+        }))
+      )
+      assert.deepStrictEqual([times, requests], [2, 4])
       await provider.close()
     })
 

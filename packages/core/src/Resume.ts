@@ -145,7 +145,8 @@ export const make = (
         if (first === undefined) return Effect.zipRight(away ? clock.sleep(Duration.millis(LOOK)) : change(seen), next)
         const rest = left(first, clock)
         if (rest > 0) {
-          const slice = Math.min(rest, first.elapses === undefined ? LOOK : REACH)
+          // the clock may be set past an instant that is due after it
+          const slice = Math.min(rest, all.some(({ elapses }) => elapses === undefined) ? LOOK : REACH)
           return Effect.zipRight(Effect.raceFirst(change(seen), clock.sleep(Duration.millis(slice))), next)
         }
         return Effect.flatMap(

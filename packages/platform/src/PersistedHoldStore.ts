@@ -20,7 +20,7 @@ import * as Persisted from "./internal/persisted.ts"
  * @since 0.1.0
  */
 export interface Options {
-  /** The key under which everything is written; `recourse-holds` by default. */
+  /** What its two keys begin with; `recourse-holds` by default. */
   readonly key?: string
   /** How many holds it remembers, 1,024 by default: each change writes all of them. Beyond that, the oldest is forgotten. */
   readonly capacity?: number

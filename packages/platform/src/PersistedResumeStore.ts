@@ -20,7 +20,7 @@ import * as Persisted from "./internal/persisted.ts"
  * @since 0.1.0
  */
 export interface Options {
-  /** The key under which everything is written; `recourse-wakeups` by default. */
+  /** What its two keys begin with; `recourse-wakeups` by default. */
   readonly key?: string
 }
 

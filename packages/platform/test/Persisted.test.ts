@@ -49,6 +49,17 @@ const inMemory = Effect.provide(KeyValueStore.KeyValueStore, KeyValueStore.layer
 
 const KEYS = ["recourse-holds", "recourse-wakeups"]
 
+/** What stands under both of a key's names, the one that was written last in front. */
+const written = (values: KeyValueStore.KeyValueStore, key: string) =>
+  Effect.map(
+    Effect.forEach([`${key}-0`, `${key}-1`], (name) =>
+      Effect.map(values.get(name), (text) => ({
+        name,
+        text: Option.getOrElse(text, () => "{\"revision\":0,\"records\":[]}")
+      }))),
+    (all) => all.sort((a, b) => JSON.parse(b.text).revision - JSON.parse(a.text).revision)
+  )
+
 describe("What is remembered over a restart", () => {
   it.effect("a refusal, until its reset by the wall clock, and the conversation that it wakes", () =>
     Effect.gen(function*() {
@@ -96,7 +107,7 @@ describe("What is remembered over a restart", () => {
         Effect.gen(function*() {
           const [hold, resume] = [yield* Hold.Hold, yield* Resume.Resume]
           yield* hold.settle(target, fault)
-          assert.notInclude(Option.getOrThrow(yield* values.get("recourse-holds")), "a key")
+          for (const { text } of yield* written(values, "recourse-holds")) assert.notInclude(text, "a key")
           yield* hold.clear(target)
           yield* Resume.arming(Effect.fail(fault), "trunk").pipe(Effect.ignore)
           assert.lengthOf(yield* resume.armed, 1)
@@ -104,7 +115,10 @@ describe("What is remembered over a restart", () => {
         }),
         store
       )
-      for (const key of KEYS) assert.strictEqual(Option.getOrThrow(yield* values.get(key)), "[]")
+      for (const key of KEYS) {
+        const [last] = yield* written(values, key)
+        assert.deepStrictEqual(JSON.parse(last?.text ?? "").records, [])
+      }
     }))
 
   it.effect.prop(
@@ -124,7 +138,13 @@ describe("What is remembered over a restart", () => {
         })
         yield* process(remembered, store)
         for (const key of KEYS) {
-          yield* values.modify(key, (text) => inList ? text.replace("[", () => `[${JSON.stringify(junk)},`) : junk)
+          const [last] = yield* written(values, key)
+          if (last === undefined) return assert.fail("nothing was written")
+          const document = JSON.parse(last.text)
+          yield* values.set(
+            last.name,
+            inList ? JSON.stringify({ ...document, records: [junk, ...document.records] }) : junk
+          )
         }
         const { layer, lines } = warnings()
         const [held, armed] = yield* process(
@@ -143,6 +163,51 @@ describe("What is remembered over a restart", () => {
       }),
     { fastCheck: { numRuns: 60 } }
   )
+
+  it.effect.prop(
+    "what is killed while it writes has what was written before",
+    { share: FastCheck.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }) },
+    ({ share }) =>
+      Effect.gen(function*() {
+        const values = yield* inMemory
+        const store = Layer.succeed(KeyValueStore.KeyValueStore, values)
+        const fault = yield* refusal
+        const arm = (conversation: string) => Effect.flatMap(Resume.Resume, (resume) => resume.arm(conversation, fault))
+        yield* process(Effect.zipRight(arm("one"), arm("two")), store)
+        const [last] = yield* written(values, "recourse-wakeups")
+        if (last === undefined) return assert.fail("nothing was written")
+        yield* values.set(last.name, last.text.slice(0, Math.floor(last.text.length * share)))
+        const { layer } = warnings()
+        const armed = yield* process(Effect.flatMap(Resume.Resume, ({ armed }) => armed), store).pipe(
+          Effect.provide(layer)
+        )
+        assert.deepStrictEqual(armed.map(({ conversation }) => conversation), ["one"])
+      }),
+    { fastCheck: { numRuns: 30 } }
+  )
+
+  it.effect("a store that cannot be read is not written either", () =>
+    Effect.gen(function*() {
+      const values = yield* inMemory
+      const denied = new PlatformError.SystemError({
+        reason: "PermissionDenied",
+        module: "KeyValueStore",
+        method: "get"
+      })
+      const fault = yield* refusal
+      const arm = (conversation: string) => Effect.flatMap(Resume.Resume, (resume) => resume.arm(conversation, fault))
+      yield* process(arm("one"), Layer.succeed(KeyValueStore.KeyValueStore, values))
+      const { layer } = warnings()
+      yield* process(
+        arm("two"),
+        Layer.succeed(KeyValueStore.KeyValueStore, { ...values, get: () => Effect.fail(denied) })
+      ).pipe(Effect.provide(layer))
+      const armed = yield* process(
+        Effect.flatMap(Resume.Resume, ({ armed }) => armed),
+        Layer.succeed(KeyValueStore.KeyValueStore, values)
+      )
+      assert.deepStrictEqual(armed.map(({ conversation }) => conversation), ["one"])
+    }))
 
   it.effect.prop(
     "any fault that names a reset is the same after a restart",
