@@ -90,10 +90,10 @@ type Keys = readonly [account: string, model: string]
 const keysOf = (of: Account, model: string): Keys => [of, `${of}/${model}`]
 
 /** The account of a target whose credential has been digested. */
-const digested = ({ account: of }: Target): Account | undefined => Redacted.isRedacted(of) ? digests.get(of) : of
+const digested = ({ account: of }: Target): Account | undefined => typeof of === "string" ? of : digests.get(of)
 
 const resolved = ({ account: of, model }: Target): Effect.Effect<Keys> =>
-  Effect.map(Redacted.isRedacted(of) ? account(of) : Effect.succeed(of), (of) => keysOf(of, model))
+  Effect.map(typeof of === "string" ? Effect.succeed(of) : account(of), (of) => keysOf(of, model))
 
 // --- the service -------------------------------------------------------------------------------------------------------
 

@@ -521,19 +521,19 @@ const start = <A, E, R>(
     // where nobody is refused, what comes of the attempt is all that matters
     const free = shared === undefined || hold === undefined || hold.isFree(shared.target)
     const learnt = hold === undefined ? 0 : hold.learnt()
-    const held = () =>
-      shared === undefined || hold === undefined
-        ? { self, where: here }
-        : beneath(self, hold, shared, policy, order, began)
-    const first = free ? { self, where: here } : held()
+    const first = free ? undefined : beneath(self, hold, shared, policy, order, began)
+    const made = first === undefined ? self : first.self
     // a recovery inside an attempt of another one begins its own count
     const around = Context.get(context, Attempt.Attempt)
     const bare = around === Attempt.first
-      ? first.self
-      : Effect.provideService(first.self, Attempt.Attempt, { ...Attempt.first, admitted: around.admitted })
+      ? made
+      : Effect.provideService(made, Attempt.Attempt, { ...Attempt.first, admitted: around.admitted })
     const onFailure = (error: E | Fault.Fault): Effect.Effect<A, E | Fault.Fault, R> => {
       if (!Fault.isFault(error)) return Effect.fail(error)
-      const next = free ? held() : first
+      const next = first ??
+        (shared === undefined || hold === undefined
+          ? { self, where: here }
+          : beneath(self, hold, shared, policy, order, began))
       const call: Call<A, E | Fault.Fault, R> = {
         self: next.self,
         where: next.where,
@@ -553,7 +553,7 @@ const start = <A, E, R>(
         ? Effect.zipRight(hold.settle(shared.target, error), failed(call, error))
         : failed(call, error)
     }
-    const attempt = watched(bare, listener, 1, first.where)
+    const attempt = watched(bare, listener, 1, first === undefined ? here : first.where)
     const run = budget === undefined && hold === undefined
       ? Effect.catchAll(attempt, onFailure)
       : Effect.matchEffect(attempt, {
