@@ -100,6 +100,32 @@ describe.concurrent("Known traps of the adapters", () => {
     assert.deepStrictEqual(await streamed((url) => openai(url, deaf), Provider.ends("failure")), ["finish", 1])
   })
 
+  it("Gemini's MALFORMED_FUNCTION_CALL is asked for again at once, twice at most, whole and streamed", async () => {
+    const provider = await Provider.start()
+    const malformed = Provider.answer(200, {
+      body: { candidates: [{ index: 0, finishReason: "MALFORMED_FUNCTION_CALL" }] }
+    })
+    const model = RecoveredLanguageModel.layer({ policy: quick }).pipe(
+      Layer.provide(named("@effect/ai-google")(provider.url))
+    )
+    const asked = RecoveredLanguageModel.generateText({ prompt: "Look." }).pipe(
+      Effect.map(({ text }) => text),
+      Effect.catchTag("GenerationMalformed", (fault) => Effect.succeed(fault.attempts)),
+      Effect.provide(model)
+    )
+    provider.play(malformed, malformed, Provider.good("I see it."))
+    assert.strictEqual(await Effect.runPromise(asked), "I see it.")
+    provider.play(malformed, malformed, malformed)
+    assert.strictEqual(await Effect.runPromise(asked), 3)
+    assert.lengthOf(provider.requests(), 3)
+    await provider.close()
+    const cut = Provider.ends("failure", { kept: 0 })
+    assert.deepStrictEqual(await streamed(named("@effect/ai-google"), cut, cut, Provider.good("I see it.")), [
+      "finish",
+      3
+    ])
+  })
+
   it("a body that is neither JSON nor text by its name is read all the same", async () => {
     const purse = Provider.answer(429, {
       headers: { "content-type": "application/problem+json" },
