@@ -21,6 +21,7 @@ const node = "packages/platform/src/NodeClient.ts"
 const pacer = "packages/platform/src/Pacer.ts"
 const hold = "packages/core/src/Hold.ts"
 const store = "packages/core/src/HoldStore.ts"
+const goneOn = "packages/core/src/internal/away.ts"
 const streaming = "packages/core/src/StreamRecovery.ts"
 const decoder = "packages/platform/src/internal/decoder.ts"
 
@@ -407,7 +408,13 @@ const mutants = [
     "",
     holds
   ],
-  ["a store that cannot be written warns each time", hold, "const known = away.size > 0", "const known = false", holds],
+  [
+    "a store that cannot be written warns each time",
+    goneOn,
+    "const known = kinds.size > 0",
+    "const known = false",
+    holds
+  ],
   [
     "the total time ends at the gate",
     hold,
@@ -561,7 +568,7 @@ const mutants = [
   [
     "a wake-up of a refusal that was replaced",
     resume,
-    "open(store.remove(first.conversation, first.wakes), false)",
+    "open(\"written\", store.remove(first.conversation, first.wakes), false)",
     "Effect.succeed(true)",
     resumes
   ],

@@ -13,12 +13,11 @@ import type * as AiError from "@effect/ai/AiError"
 import * as EmbeddingModel from "@effect/ai/EmbeddingModel"
 import type * as Fault from "@recourse/core/Fault"
 import * as Hold from "@recourse/core/Hold"
-import * as Recovery from "@recourse/core/Recovery"
 import * as RecourseClient from "@recourse/platform/RecourseClient"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { faultOf, fold, type Free, type Held, read } from "./internal/faults.ts"
+import { faultOf, fold, type Free, type Held, read, recovered } from "./internal/faults.ts"
 
 /**
  * How a model is recovered, as `RecoveredLanguageModel` has it.
@@ -33,7 +32,7 @@ const make = (
   hold: Context.Tag.Service<Hold.Hold> | undefined
 ): Effect.Effect<EmbeddingModel.Service, never, EmbeddingModel.EmbeddingModel> =>
   Effect.map(EmbeddingModel.EmbeddingModel, (inner) => {
-    const recovered = <A>(
+    const under = <A>(
       method: string,
       call: Effect.Effect<A, AiError.AiError>
     ): Effect.Effect<A, AiError.AiError> => {
@@ -54,15 +53,13 @@ const make = (
         )
       })
       return Effect.mapError(
-        recovery.target === undefined || hold === undefined
-          ? Recovery.recover(attempt, { ...recovery, target: undefined, gate: undefined })
-          : Effect.provideService(Recovery.recover(attempt, recovery), Hold.Hold, hold),
+        recovered(attempt, recovery, hold),
         fold("RecoveredEmbeddingModel", method)
       )
     }
     return {
-      embed: (input) => recovered("embed", inner.embed(input)),
-      embedMany: (input, options) => recovered("embedMany", inner.embedMany(input, options))
+      embed: (input) => under("embed", inner.embed(input)),
+      embedMany: (input, options) => under("embedMany", inner.embedMany(input, options))
     }
   })
 

@@ -19,7 +19,6 @@ import type * as Toolkit from "@effect/ai/Toolkit"
 import * as Diagnosis from "@recourse/core/Diagnosis"
 import type * as Fault from "@recourse/core/Fault"
 import * as Hold from "@recourse/core/Hold"
-import * as Recovery from "@recourse/core/Recovery"
 import type { StreamEnd } from "@recourse/core/StreamEnd"
 import * as StreamRecovery from "@recourse/core/StreamRecovery"
 import * as RecourseClient from "@recourse/platform/RecourseClient"
@@ -30,7 +29,17 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { NoExcessProperties } from "effect/Types"
-import { failedWith, faultOf, fold, type Free, type Held, read, told, witnessing } from "./internal/faults.ts"
+import {
+  failedWith,
+  faultOf,
+  fold,
+  type Free,
+  type Held,
+  read,
+  recovered,
+  told,
+  witnessing
+} from "./internal/faults.ts"
 
 const MODULE = "RecoveredLanguageModel"
 
@@ -257,16 +266,11 @@ const models = (
   Effect.gen(function*() {
     const inner = yield* LanguageModel.LanguageModel
     const { codes, ...recovery } = options
-    const generateText = (asked: LanguageModel.ProviderOptions) => {
-      const attempt = whole(inner, asked, codes)
-      const recovered = recovery.target === undefined || hold === undefined
-        ? Recovery.recover(attempt, { ...recovery, target: undefined, gate: undefined })
-        : Effect.provideService(Recovery.recover(attempt, recovery), Hold.Hold, hold)
-      return Effect.mapError(
-        recovered,
+    const generateText = (asked: LanguageModel.ProviderOptions) =>
+      Effect.mapError(
+        recovered(whole(inner, asked, codes), recovery, hold),
         fold(MODULE, asked.responseFormat.type === "text" ? "generateText" : "generateObject")
       )
-    }
     const parts = (asked: LanguageModel.ProviderOptions) =>
       Stream.mapError(streamed(inner, asked, options, hold), fold(MODULE, "streamText"))
     const plain = yield* LanguageModel.make({

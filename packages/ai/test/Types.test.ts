@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Fault from "@recourse/core/Fault"
 import { fileURLToPath } from "node:url"
 import ts from "typescript"
 
@@ -36,22 +37,7 @@ describe("The public types", () => {
     const types = printed()
     assert.strictEqual(types.get("text"), "Effect<GenerateTextResponse<{}>, Fault, RecoveredLanguageModel>")
     assert.include(types.get("tools"), ", Fault, RecoveredLanguageModel | Handler<\"look\">>")
-    const tags = [
-      "RateLimited",
-      "Overloaded",
-      "Unavailable",
-      "Unreachable",
-      "TimedOut",
-      "StreamCut",
-      "GenerationMalformed",
-      "CredentialRejected",
-      "QuotaExhausted",
-      "ContextOverflowed",
-      "ContentRefused",
-      "RequestRejected",
-      "Aborted",
-      "Unrecognized"
-    ]
+    const tags = ["RateLimited", ...Object.keys(Fault.plain)]
     assert.strictEqual(types.get("Faults"), tags.join(" | "))
     // what is left once one of them is caught
     const left = tags.filter((tag) => tag !== "ContextOverflowed").join(" | ")

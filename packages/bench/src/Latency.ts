@@ -58,13 +58,13 @@ const fetch: RecourseFetch.Fetch = () => Promise.resolve(answer())
 const model = createOpenAI({ apiKey: "none", baseURL, fetch }).chat("m")
 
 const reading = <A>(parts: Stream.Stream<A, unknown>): Promise<void> =>
-  Effect.runPromise(Effect.ignore(
+  Effect.runPromise(
     Stream.runForEach(parts, (part) =>
       Effect.sync(() => {
         const text = Protocol.text(part)
         if (text._tag === "Some") saw(text.value)
       }))
-  ))
+  )
 
 const openai = (fetch: RecourseFetch.Fetch) => async () => {
   const sdk = new OpenAI({ apiKey: "none", baseURL, fetch })

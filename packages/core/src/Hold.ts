@@ -28,6 +28,7 @@ import * as Stream from "effect/Stream"
 import * as Attempt from "./Attempt.ts"
 import * as Fault from "./Fault.ts"
 import * as HoldStore from "./HoldStore.ts"
+import { away } from "./internal/away.ts"
 import * as Reset from "./Reset.ts"
 import type * as RetryPolicy from "./RetryPolicy.ts"
 
@@ -460,28 +461,9 @@ export const make: Effect.Effect<Context.Tag.Service<Hold>, never, HoldStore.Hol
         return PubSub.shutdown(changes)
       })
     )
-    const away = new Set<"read" | "written">()
+    const { open } = away("Calls are let through.")
     // how often something was cleared: what was found before is stale
     let clears = 0
-
-    // a store that is away holds nobody; it is said once, until it is back
-    const open = <A>(
-      what: "read" | "written",
-      effect: Effect.Effect<A, HoldStore.HoldStoreAway>,
-      otherwise: A
-    ): Effect.Effect<A> =>
-      Effect.matchEffect(effect, {
-        onFailure: (error) => {
-          const known = away.size > 0
-          away.add(what)
-          if (known) return Effect.succeed(otherwise)
-          return Effect.as(Effect.logWarning(`${error.message} Calls are let through.`), otherwise)
-        },
-        onSuccess: (value) => {
-          away.delete(what)
-          return Effect.succeed(value)
-        }
-      })
 
     // what is told to a closed one interrupts whoever tells it
     const tell = (change: Change): Effect.Effect<void> => closed ? Effect.void : PubSub.publish(changes, change)

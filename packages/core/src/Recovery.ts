@@ -563,8 +563,7 @@ const start = <A, E, R>(
           if (!free || shared === undefined || hold === undefined) return given
           if (hold.learnt() === learnt || hold.isFree(shared.target)) return given
           // by the wall clock, as refusals are, and rather too early than too late
-          const passed = Number(clock.unsafeCurrentTimeNanos() - began) / 1e6
-          const at = Math.floor(clock.unsafeCurrentTimeMillis() - passed)
+          const at = Math.floor(clock.unsafeCurrentTimeMillis() - elapsed({ began, clock }))
           return Effect.zipRight(hold.succeeded(shared.target, at), given)
         }
       })

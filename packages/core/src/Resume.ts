@@ -19,6 +19,7 @@ import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
 import * as Fault from "./Fault.ts"
 import * as HoldStore from "./HoldStore.ts"
+import { away } from "./internal/away.ts"
 import * as ResumeStore from "./ResumeStore.ts"
 
 /**
@@ -104,7 +105,7 @@ export const make = (
     const most = Duration.toMillis(spread)
     const waiting = new Set<() => void>()
     let changes = 0
-    let away = false
+    const { isAway, open } = away("Nobody is woken.")
 
     const changed = (): void => {
       changes++
@@ -122,27 +123,13 @@ export const make = (
         return Effect.sync(() => waiting.delete(wake))
       })
 
-    // a store that is away wakes nobody; it is said once, until it is back
-    const open = <A>(effect: Effect.Effect<A, ResumeStore.ResumeStoreAway>, otherwise: A): Effect.Effect<A> =>
-      Effect.matchEffect(effect, {
-        onFailure: (error) => {
-          const known = away
-          away = true
-          return known
-            ? Effect.succeed(otherwise)
-            : Effect.as(Effect.logWarning(`${error.message} Nobody is woken.`), otherwise)
-        },
-        onSuccess: (value) => {
-          away = false
-          return Effect.succeed(value)
-        }
-      })
-
     const next: Effect.Effect<Wakeup> = Effect.suspend(() => {
       const seen = changes
-      return Effect.flatMap(open(store.all, []), (all) => {
+      return Effect.flatMap(open("read", store.all, []), (all) => {
         const [first] = [...all].sort((a, b) => left(a, clock) - left(b, clock))
-        if (first === undefined) return Effect.zipRight(away ? clock.sleep(Duration.millis(LOOK)) : change(seen), next)
+        if (first === undefined) {
+          return Effect.zipRight(isAway() ? clock.sleep(Duration.millis(LOOK)) : change(seen), next)
+        }
         const rest = left(first, clock)
         if (rest > 0) {
           // the clock may be set past an instant that is due after it
@@ -150,9 +137,9 @@ export const make = (
           return Effect.zipRight(Effect.raceFirst(change(seen), clock.sleep(Duration.millis(slice))), next)
         }
         return Effect.flatMap(
-          open(store.remove(first.conversation, first.wakes), false),
+          open("written", store.remove(first.conversation, first.wakes), false),
           (removed) => {
-            if (!removed) return away ? Effect.zipRight(clock.sleep(Duration.millis(LOOK)), next) : next
+            if (!removed) return isAway() ? Effect.zipRight(clock.sleep(Duration.millis(LOOK)), next) : next
             const { conversation, fault, from, until } = first
             return Effect.succeed({
               conversation,
@@ -183,16 +170,16 @@ export const make = (
             wakes,
             ...(resetsAt.named === "delta" ? { elapses: HoldStore.elapsed(clock) + rest } : {})
           }
-          const put = yield* open(Effect.as(store.put(armed), true), false)
+          const put = yield* open("written", Effect.as(store.put(armed), true), false)
           changed()
           return put ? Option.some(DateTime.unsafeMake(wakes)) : Option.none()
         }),
       disarm: (conversation) =>
-        Effect.map(open(store.remove(conversation), false), (removed) => {
+        Effect.map(open("written", store.remove(conversation), false), (removed) => {
           changed()
           return removed
         }),
-      armed: open(store.all, []),
+      armed: open("read", store.all, []),
       wakeups: Stream.repeatEffect(next)
     }
   })

@@ -151,13 +151,10 @@ export const transparent: {
       return Effect.suspend(() => {
         const last = new Exchange.Last<E | Liveness.Silence>()
         const attempt = Exchange.attempt({ send: send(effect), sort: sort<E>, url, judges: true, options, last })
-        return Effect.map(
-          Effect.catchAll(
-            Exchange.recovered(attempt, options, { asked: () => askedOf(request, url), last }),
-            (error) =>
-              Fault.isFault(error) ? Effect.mapError(last.handBack(error), asRequestError(request)) : Effect.fail(error)
-          ),
-          (handed) => new Answered(request, handed)
+        return handedBack(
+          Exchange.recovered(attempt, options, { asked: () => askedOf(request, url), last }),
+          last,
+          request
         )
       })
     })
@@ -235,14 +232,11 @@ export const witnessed: {
           last,
           onFault: (fault) => tell(fault(clock.unsafeCurrentTimeMillis()))
         })
-        return Effect.map(
-          Effect.catchAll(attempt, (error) => {
-            if (!Fault.isFault(error)) return Effect.fail(error)
-            tell(error)
-            return Effect.mapError(last.handBack(error), asRequestError(request))
-          }),
-          (handed) => new Answered(request, handed)
-        )
+        const heard = Effect.tapError(attempt, (error) =>
+          Effect.sync(() => {
+            if (Fault.isFault(error)) tell(error)
+          }))
+        return handedBack(heard, last, request)
       })
     })
   }
@@ -377,6 +371,23 @@ const nowhere = new URL("about:blank")
 
 const urlOf = ({ hash, url, urlParams }: HttpClientRequest.HttpClientRequest): URL =>
   Either.getOrElse(UrlParams.makeUrl(url, urlParams, hash), () => nowhere)
+
+/** What an attempt handed on; of one that failed, the provider's own last answer, or the transport's own error. */
+const handedBack = <E, R>(
+  attempt: Effect.Effect<Exchange.Handed, E | Fault.Fault, R>,
+  last: Exchange.Last<E | Liveness.Silence>,
+  request: HttpClientRequest.HttpClientRequest
+): Effect.Effect<HttpClientResponse.HttpClientResponse, E | HttpClientError.RequestError, R> =>
+  Effect.matchEffect(attempt, {
+    onFailure: (error): Effect.Effect<HttpClientResponse.HttpClientResponse, E | HttpClientError.RequestError> =>
+      Fault.isFault(error)
+        ? Effect.mapBoth(last.handBack(error), {
+          onFailure: asRequestError(request),
+          onSuccess: (handed) => new Answered(request, handed)
+        })
+        : Effect.fail(error),
+    onSuccess: (handed) => Effect.succeed(new Answered(request, handed))
+  })
 
 /** A silence as the platform's own clients would tell it. */
 const asRequestError = (request: HttpClientRequest.HttpClientRequest) => <E>(error: E | Liveness.Silence) =>

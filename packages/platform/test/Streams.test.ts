@@ -8,7 +8,11 @@ import * as Fault from "@recourse/core/Fault"
 import * as Hold from "@recourse/core/Hold"
 import type * as Recovery from "@recourse/core/Recovery"
 import type * as StreamRecovery from "@recourse/core/StreamRecovery"
-import type * as Protocol from "@recourse/platform/Protocol"
+import * as AnthropicMessages from "@recourse/platform/AnthropicMessages"
+import * as Gemini from "@recourse/platform/Gemini"
+import * as OpenAiChat from "@recourse/platform/OpenAiChat"
+import * as OpenAiResponses from "@recourse/platform/OpenAiResponses"
+import * as Protocol from "@recourse/platform/Protocol"
 import * as RecourseClient from "@recourse/platform/RecourseClient"
 import * as Provider from "@recourse/testing/ScriptedProvider"
 import * as Effect from "effect/Effect"
@@ -17,10 +21,10 @@ import * as Stream from "effect/Stream"
 import { quick } from "./quick.ts"
 
 const dialects = [
-  ["OpenAI's chat completions", "/v1/chat/completions"],
-  ["OpenAI's responses", "/v1/responses"],
-  ["Anthropic's messages", "/v1/messages"],
-  ["Gemini", "/v1beta/models/scripted:streamGenerateContent"]
+  ["OpenAI's chat completions", "/v1/chat/completions", OpenAiChat.protocol],
+  ["OpenAI's responses", "/v1/responses", OpenAiResponses.protocol],
+  ["Anthropic's messages", "/v1/messages", AnthropicMessages.protocol],
+  ["Gemini", "/v1beta/models/scripted:streamGenerateContent", Gemini.protocol]
 ] as const
 
 const TEXT = "Here is the answer."
@@ -101,6 +105,33 @@ const seen: ReadonlyArray<readonly [name: string, step: Provider.Step, tags: Rea
   ["a stall", Provider.stalled(Provider.good(TEXT.repeat(20)), 0.6), ["TimedOut"]]
 ]
 
+/** The text that a provider sends in one answer, as far as it goes: what a bare fetch has of it. */
+const sent = async (
+  provider: Provider.Started,
+  path: string,
+  protocol: Protocol.Protocol,
+  step: Provider.Step
+): Promise<string> => {
+  provider.play(step)
+  const bytes: Array<Uint8Array> = []
+  const body = JSON.stringify({ model: "scripted", stream: true })
+  const response = await fetch(`${provider.url}${path}`, { method: "POST", body, signal: AbortSignal.timeout(1_000) })
+  try {
+    const reader = response.body?.getReader()
+    for (let next = await reader?.read(); next?.value !== undefined; next = await reader?.read()) bytes.push(next.value)
+  } catch {
+    // it breaks, or stalls: what has come by then is what it sent
+  }
+  let text = ""
+  await Effect.runPromise(Effect.either(
+    Stream.runForEach(Protocol.decode(protocol)(Stream.fromIterable(bytes)), (part) =>
+      Effect.sync(() => {
+        if (part._tag === "Text") text += part.text
+      }))
+  ))
+  return text
+}
+
 /** Waits until the provider has seen that nobody reads; a test that waits for ever fails. */
 const hungUp = (provider: Provider.Started): Effect.Effect<void> =>
   Effect.suspend(() => provider.open() === 0 ? Effect.void : Effect.zipRight(Effect.sleep(2), hungUp(provider)))
@@ -108,7 +139,7 @@ const hungUp = (provider: Provider.Started): Effect.Effect<void> =>
 const clients = [["fetch", FetchHttpClient.layer], ["undici", NodeHttpClient.layerUndici]] as const
 
 describe.concurrent("Streams, on real sockets", () => {
-  for (const [name, path] of dialects) {
+  for (const [name, path, protocol] of dialects) {
     it(
       `${name}: every fault before the first text is invisible, every later one a cut`,
       { timeout: 30_000 },
@@ -127,6 +158,7 @@ describe.concurrent("Streams, on real sockets", () => {
           for (const [what, step, tags] of seen) {
             const { ended, faults, requests, text } = await streamed(step)
             assert.isTrue(text.length > 0 && TEXT.repeat(40).startsWith(text), `${client}: ${what}: ${text}`)
+            assert.strictEqual(text, await sent(provider, path, protocol, step), `${client}: ${what}`)
             assert.lengthOf(faults, 1)
             assert.include(tags, faults[0], `${client}: ${what}`)
             assert.deepStrictEqual([ended, requests], [`Stalled ${faults[0]}`, 1], `${client}: ${what}`)

@@ -1,7 +1,8 @@
 import * as AiError from "@effect/ai/AiError"
 import * as Diagnosis from "@recourse/core/Diagnosis"
 import type * as Fault from "@recourse/core/Fault"
-import type * as Recovery from "@recourse/core/Recovery"
+import * as Hold from "@recourse/core/Hold"
+import * as Recovery from "@recourse/core/Recovery"
 import type * as RecourseClient from "@recourse/platform/RecourseClient"
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
@@ -52,6 +53,16 @@ export const failedWith = (reason: string, codes: Diagnosis.Options["codes"]): E
     Clock.currentTimeMillis,
     (received) => Diagnosis.fromFrame({ finish_reason: reason }, told(received, codes))
   )
+
+/** A call that is recovered, beneath the hold where a target is named. */
+export const recovered = <A>(
+  attempt: Effect.Effect<A, Fault.Fault>,
+  recovery: Recovery.Free | Recovery.Held,
+  hold: Context.Tag.Service<Hold.Hold> | undefined
+): Effect.Effect<A, Fault.Fault> =>
+  recovery.target === undefined || hold === undefined
+    ? Recovery.recover(attempt, { ...recovery, target: undefined, gate: undefined })
+    : Effect.provideService(Recovery.recover(attempt, recovery), Hold.Hold, hold)
 
 /** A fault behind a tag whose every error is an `AiError`. */
 export const fold = (module: string, method: string) => (fault: Fault.Fault): AiError.AiError =>

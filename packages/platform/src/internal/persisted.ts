@@ -52,9 +52,11 @@ export const open = <A, I>(
     for (const record of records) {
       const one = Schema.decodeUnknownOption(schema)(record)
       if (Option.isSome(one)) initial.push(one.value)
-      else {yield* Effect.logWarning(
-          `Of what is remembered under ${key}, a record is torn or somebody else's, and is dropped.`
-        )}
+    }
+    if (initial.length < records.length) {
+      yield* Effect.logWarning(
+        `Of what is remembered under ${key}, ${records.length - initial.length} torn or somebody else's are dropped.`
+      )
     }
 
     const turn = yield* Effect.makeSemaphore(1)
