@@ -504,6 +504,10 @@ const beneath = <A, E, R>(
   return { self: through, where: () => waits ? "gate" : "attempt" }
 }
 
+/** A reference where somebody has set it; every call passes here, and few have: the look-up of a default is the slower one. */
+const given = <I, S>(context: Context.Context<never>, reference: Context.Reference<I, S>, otherwise: S): S =>
+  context.unsafeMap.has(reference.key) ? Context.get(context, reference) : otherwise
+
 /** The first attempt: bare, unless somebody listens, keeps a budget or holds the target. */
 const start = <A, E, R>(
   self: Effect.Effect<A, E, R>,
@@ -512,8 +516,8 @@ const start = <A, E, R>(
 ): Effect.Effect<A, E | Fault.Fault, R | Hold.Hold> =>
   Effect.withFiberRuntime((fiber) => {
     const context = fiber.currentContext
-    const listener = Context.get(context, Listener)
-    const budget = Context.get(context, RetryBudget)
+    const listener = given(context, Listener, undefined)
+    const budget = given(context, RetryBudget, undefined)
     const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
     const began = clock.unsafeCurrentTimeNanos()
     const hold = shared === undefined ? undefined : Context.unsafeGet(context, Hold.Hold)
@@ -524,7 +528,7 @@ const start = <A, E, R>(
     const first = free ? undefined : beneath(self, hold, shared, policy, order, began)
     const made = first === undefined ? self : first.self
     // a recovery inside an attempt of another one begins its own count
-    const around = Context.get(context, Attempt.Attempt)
+    const around = given(context, Attempt.Attempt, Attempt.first)
     const bare = around === Attempt.first
       ? made
       : Effect.provideService(made, Attempt.Attempt, { ...Attempt.first, admitted: around.admitted })
