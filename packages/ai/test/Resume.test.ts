@@ -54,7 +54,7 @@ describe.concurrent("Resume, over real sockets and real time", () => {
     async () => {
       const provider = await Provider.start()
       const state = mkdtempSync(join(tmpdir(), "recourse-resume-"))
-      provider.play(refused(8), Provider.good("All of it."))
+      provider.play(refused(20), Provider.good("All of it."))
       const first = started(provider.url, state)
       await first.said("refused, 1 sent")
       // the line is said before the wake-up is written
@@ -70,7 +70,7 @@ describe.concurrent("Resume, over real sockets and real time", () => {
         "answered: All of it."
       ])
       const [refusal, answer, ...more] = provider.requests()
-      assert.isAtLeast((answer?.at ?? 0) - (refusal?.at ?? 0), 7_900)
+      assert.isAtLeast((answer?.at ?? 0) - (refusal?.at ?? 0), 19_900)
       assert.lengthOf(more, 0)
       rmSync(state, { recursive: true })
       await provider.close()
