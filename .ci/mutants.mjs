@@ -642,6 +642,35 @@ const mutants = [
     "(decoder.isOver ? taken(decoder, undefined) : undefined) ?? failed(error)",
     "taken(decoder, undefined) ?? failed(error)",
     wired
+  ],
+  [
+    "a calendar whose leap day does not end the year",
+    reset,
+    "const y = month > 2 ? year : year - 1",
+    "const y = year",
+    resets
+  ],
+  ["a minute of an hour that has none", reset, "minute < 60", "minute < 99", resets],
+  [
+    "a limit and a request that have nothing to do with each other",
+    diagnosis,
+    "prose.slice(Math.max(0, from + word - 1), at + 32)",
+    "\"limit 1, requested 2\"",
+    readings
+  ],
+  [
+    "a request as large as its limit",
+    diagnosis,
+    "limit > 0 && limit < requested",
+    "limit > 0 && limit <= requested",
+    readings
+  ],
+  [
+    "an error that is none to its tools",
+    "packages/core/src/Fault.ts",
+    "return \"Error\"",
+    "return \"Fault\" as \"Error\"",
+    "packages/core/test/Fault.test.ts"
   ]
 ]
 

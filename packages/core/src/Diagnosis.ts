@@ -207,13 +207,41 @@ const firstOf = (prose: string, markers: ReadonlyArray<Markers.Marker>): Decisio
 const overflowIn = (prose: string): Decision | undefined =>
   Markers.throttle.pattern.test(prose) ? undefined : firstOf(prose, [Markers.overflow])
 
-const figure = (text: string | undefined): number => Number(text?.includes(",") ? text.replaceAll(",", "") : text)
+/** The number that stands behind a word which ends at `at`; NaN if none does. */
+const behind = (prose: string, at: number): number => {
+  let from = at
+  while (from < at + 3 && isSeparator(prose.charCodeAt(from))) from++
+  let n = 0
+  let to = from
+  for (let c = prose.charCodeAt(to); (c >= 48 && c <= 57) || c === 44; c = prose.charCodeAt(++to)) {
+    if (c !== 44) n = n * 10 + c - 48
+  }
+  return to === from || from === at || to > from + 16 ? Number.NaN : n
+}
 
-/** The numbers of a throttle, looked for only around the word that they cannot do without. */
-const statedIn = (prose: string): ReadonlyArray<string> | undefined => {
-  for (let at = prose.indexOf("equested"); at >= 0; at = prose.indexOf("equested", at + 8)) {
-    const found = Markers.stated.exec(prose.slice(Math.max(0, at - 96), at + 48))
-    if (found !== null) return found
+const isSeparator = (c: number): boolean => c === 32 || c === 58 || c === 61
+
+/**
+ * The words in which a throttle says that a request is larger than its limit. Its numbers are compared before anything
+ * is made of the words between them, since nearly all throttles state a request that fits.
+ */
+const tooLarge = (prose: string): string | undefined => {
+  for (let at = prose.indexOf("quested"); at >= 0; at = prose.indexOf("quested", at + 7)) {
+    const requested = behind(prose, at + 7)
+    if (requested > 0) return limitedBelow(prose, requested, at)
+  }
+  return undefined
+}
+
+const limitedBelow = (prose: string, requested: number, at: number): string | undefined => {
+  const from = Math.max(0, at - 96)
+  const before = prose.slice(from, at)
+  for (let word = before.indexOf("imit"); word >= 0; word = before.indexOf("imit", word + 4)) {
+    const limit = behind(before, word + 4)
+    if (limit > 0 && limit < requested) {
+      const said = Markers.stated.exec(prose.slice(Math.max(0, from + word - 1), at + 32))?.[0]
+      if (said !== undefined) return said
+    }
   }
   return undefined
 }
@@ -232,10 +260,10 @@ const refined = (
   const kind = kindOf(decided.meaning)
   switch (kind) {
     case "RateLimited": {
-      const [whole, limit, requested] = statedIn(prose) ?? []
-      return whole !== undefined && figure(limit) > 0 && figure(requested) > figure(limit)
-        ? decision("RequestRejected", "text", whole, "a request larger than the limit that refuses it")
-        : decided
+      const said = tooLarge(prose)
+      return said === undefined
+        ? decided
+        : decision("RequestRejected", "text", said, "a request larger than the limit that refuses it")
     }
     case "RequestRejected":
       return (decided.firm || (status !== undefined && status >= 500)
@@ -287,6 +315,14 @@ const cutShort = decision(
   "the bytes ended before the protocol did"
 )
 
+const exceptionsOf = (list: ReadonlyArray<Answer>): ReadonlyArray<string> => {
+  let found: Array<string> | undefined
+  for (const { exception } of list) if (exception !== undefined) (found ??= []).push(exception)
+  return found ?? none
+}
+
+const none: ReadonlyArray<string> = []
+
 const fromResponseLeaf = (response: Evidence.Response, own: Options["codes"]): Decision => {
   const raw = rawOf(response)
   const answers = answersOf(response)
@@ -317,13 +353,12 @@ const fromResponseLeaf = (response: Evidence.Response, own: Options["codes"]): D
   if (found === undefined && end?._tag === "Failed") {
     found = decision("Unavailable", "stop reason", end.reason, "the provider ended the answer with an error")
   }
-  const exceptions = list.flatMap(({ exception }) => exception === undefined ? [] : [exception])
-  const said = found === undefined ? fromProse(prose, exceptions) : undefined
+  const said = found === undefined ? fromProse(prose, exceptionsOf(list)) : undefined
   found ??= said?.decided
   if (found === undefined && cut) {
     found = cutShort
   }
-  found = found === undefined ? undefined : refined(found, status ?? said?.status, prose, exceptions)
+  found = found === undefined ? undefined : refined(found, status ?? said?.status, prose, exceptionsOf(list))
   if (
     good && !framed &&
     (found === undefined || kindOf(found.meaning) !== "GenerationMalformed" && Fault.isRetryable(kindOf(found.meaning)))

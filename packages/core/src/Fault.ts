@@ -2,7 +2,9 @@
  * What a failed call means: one flat union of tagged errors for the error channel. The tag is the kind, and the kind
  * alone decides whether a retry is worth anything.
  *
- * Faults are made without a stack, print their readout wherever they are printed, and travel through `Fault.Schema`.
+ * Faults are made without a stack, print their readout wherever they are printed, and travel through `Fault.Schema`. They
+ * have the prototype of `Error` and are not made by its constructor: `fault instanceof Error` holds, an engine's own
+ * `Error.isError` does not.
  *
  * @since 0.1.0
  */
@@ -16,12 +18,6 @@ import * as Evidence from "./Evidence.ts"
 import { chain } from "./internal/chain.ts"
 import * as Readout from "./Readout.ts"
 import * as Reset from "./Reset.ts"
-
-declare global {
-  interface ErrorConstructor {
-    stackTraceLimit: number
-  }
-}
 
 /**
  * By which a fault is known, in whatever copy of the library it was made.
@@ -69,20 +65,29 @@ export interface LimitFields extends Fields {
   readonly scope: "account" | "model"
 }
 
-abstract class Base<Tag extends Readout.Kind, F extends Fields = Fields> extends YieldableError {
-  readonly [TypeId]: TypeId = TypeId
+// The constructor of `Error` captures a stack, for which a provider's refusal has no use. Even one that is told to capture
+// none costs more than all else that a fault is made of.
+// oxlint-disable-next-line no-unsafe-declaration-merging
+class WithoutStack {
+  static {
+    Object.setPrototypeOf(this.prototype, YieldableError.prototype)
+  }
+}
+// oxlint-disable-next-line no-unsafe-declaration-merging
+interface WithoutStack extends YieldableError {}
+
+abstract class Base<Tag extends Readout.Kind, F extends Fields = Fields> extends WithoutStack {
   abstract readonly _tag: Tag
   // not spread into own properties: a diagnosis computes most of them only when somebody looks
   readonly #fields: F
 
   constructor(fields: F) {
-    // capturing a stack costs five times as much as the rest of a diagnosis, and a provider's refusal has no use for it
-    const limit = Error.stackTraceLimit
-    const bare = typeof limit === "number" && !Object.isFrozen(Error)
-    if (bare) Error.stackTraceLimit = 0
     super()
-    if (bare) Error.stackTraceLimit = limit
     this.#fields = fields
+  }
+
+  get [TypeId](): TypeId {
+    return TypeId
   }
 
   protected get fields(): F {
@@ -115,6 +120,16 @@ abstract class Base<Tag extends Readout.Kind, F extends Fields = Fields> extends
   /** The summary: one sentence, the same wherever the fault is printed. */
   override get message(): string {
     return Readout.summary(this)
+  }
+
+  /** The name and the summary: no stack was captured. */
+  override get stack(): string {
+    return `${this.name}: ${this.message}`
+  }
+
+  /** What tools know an error by that look at no prototype. */
+  get [Symbol.toStringTag](): "Error" {
+    return "Error"
   }
 
   /** The readout, which is redacted. */

@@ -106,18 +106,26 @@ const LEFT = "the window has something left"
 /** What a value names: milliseconds from receipt, or why it names none. */
 type Moment = { readonly wait: number; readonly named: Reset["named"] } | string
 
-/** Whoever listens to the reading: the fast one keeps the latest, the slow one every claim. */
-interface Sink {
-  readonly take: (where: string, name: string, value: unknown, moment: Moment) => void
-  /** Whether anything has named a wait. */
-  readonly named: boolean
-}
-
-interface Scope {
+/** One reading of one piece of evidence: the fast one keeps the latest moment, the slow one every claim. */
+abstract class Reader {
   readonly received: number
+  readonly headers: Found
+  #skew: number | undefined
+
+  constructor(evidence: Evidence, received: number) {
+    this.received = received
+    this.headers = findIn(evidence._tag === "Response" ? rawOf(evidence).headers : undefined)
+  }
+
   /** What to add to an instant of the server's clock to have it on ours. */
-  readonly skew: () => number
-  readonly sink: Sink
+  get skew(): number {
+    return this.#skew ??= skewOf(this.received, lookup(this.headers, "date"))
+  }
+
+  /** Whether anything has named a wait. */
+  abstract readonly named: boolean
+
+  abstract take(where: string, name: string, value: unknown, moment: Moment): void
 }
 
 const delta = (millis: number): Moment =>
@@ -129,12 +137,12 @@ const delta = (millis: number): Moment =>
 
 /** How far our clock is ahead of the server's, by its `date`; nothing where they agree. */
 const skewOf = (received: number, date: string | undefined): number => {
-  const ahead = date !== undefined && httpDate.test(date) ? received - httpMillis(date) : 0
+  const ahead = date === undefined ? 0 : received - httpMillis(date)
   return Math.abs(ahead) > SKEW ? ahead : 0
 }
 
-const instant = (scope: Scope, millis: number): Moment => {
-  const wait = millis + scope.skew() - scope.received
+const instant = (reader: Reader, millis: number): Moment => {
+  const wait = millis + reader.skew - reader.received
   return !Number.isFinite(wait)
     ? "no date"
     : wait <= 0
@@ -145,15 +153,15 @@ const instant = (scope: Scope, millis: number): Moment => {
 }
 
 // No real wait is 31 years long, so the magnitude of a bare number tells what it counts.
-const bare = (scope: Scope, n: number, unit: Unit): Moment =>
+const bare = (reader: Reader, n: number, unit: Unit): Moment =>
   !Number.isFinite(n)
     ? "not finite"
     : n >= 1e11
-    ? instant(scope, n)
+    ? instant(reader, n)
     : unit === "ms"
     ? delta(n)
     : n >= 1e9
-    ? instant(scope, n * 1_000)
+    ? instant(reader, n * 1_000)
     : delta(n * 1_000)
 
 const units: Readonly<Record<string, number>> = {
@@ -191,31 +199,75 @@ const duration = (text: string): number => {
   return total
 }
 
+const isDigit = (code: number): boolean => code >= 48 && code <= 57
+
 /** A Go or protobuf duration in milliseconds: `6m0s`, `250ms`, `33740.9s`; NaN for any other text. */
 const compact = (text: string): number => {
   let total = 0
-  let at = 0
-  while (at < text.length) {
+  for (let at = 0; at < text.length && !Number.isNaN(total);) {
     const from = at
-    while (at < text.length && (isDigit(text.charCodeAt(at)) || text.charCodeAt(at) === 46)) at++
-    const n = at === from ? Number.NaN : Number(text.slice(from, at))
-    const unit = text.charAt(at + 1) === "s" && /[mnuµ]/.test(text.charAt(at))
-      ? text.slice(at, at + 2)
-      : text.charAt(at)
-    total += n * (units[unit] ?? Number.NaN)
-    at += unit.length
-    if (Number.isNaN(total)) return total
+    while (isDigit(text.charCodeAt(at)) || text.charCodeAt(at) === 46) at++
+    // a unit of two letters ends with an s
+    const to = at + (text.charCodeAt(at + 1) === 115 && text.charCodeAt(at) !== 115 ? 2 : 1)
+    total += at === from ? Number.NaN : Number(text.slice(from, at)) * (units[text.slice(at, to)] ?? Number.NaN)
+    at = to
   }
   return total
 }
-
-const isDigit = (code: number): boolean => code >= 48 && code <= 57
 
 const words = new RegExp(`^(?:${part}[\\s,]{0,2}){1,6}$`, "i")
 const iso = /^(\d{4}-\d\d-\d\d)(?:[Tt ]|\sat\s)(\d\d:\d\d(?::\d\d)?)(\.\d{1,9})?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?$/i
 // RFC 9110 section 5.6.7 with its two obsolete forms; all are in GMT, whether they say so or not
 const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},?\s[\w\s:-]{14,32}$/
-const httpMillis = (text: string): number => Date.parse(/(?:GMT|UTC)$/.test(text) ? text : `${text} GMT`)
+const httpMillis = (text: string): number => {
+  const fixed = text.length === 29 && text.endsWith(" GMT")
+    ? utc(text, 12, months.get(text.slice(8, 11)) ?? Number.NaN, 5, 17)
+    : Number.NaN
+  if (!Number.isNaN(fixed)) return fixed
+  return httpDate.test(text) ? Date.parse(/(?:GMT|UTC)$/.test(text) ? text : `${text} GMT`) : Number.NaN
+}
+
+const months: ReadonlyMap<string, number> = new Map(
+  ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"].map((name, i) => [name, i + 1])
+)
+
+/** The number of two digits that stand at an index; NaN if they are none. */
+const two = (text: string, at: number): number => {
+  const tens = text.charCodeAt(at) - 48
+  const ones = text.charCodeAt(at + 1) - 48
+  return tens >= 0 && tens < 10 && ones >= 0 && ones < 10 ? tens * 10 + ones : Number.NaN
+}
+
+/**
+ * Epoch milliseconds of a date whose parts stand where the two forms have them that nearly all send, several times as
+ * fast as an engine parses it; NaN for any other, which an engine may still know.
+ */
+const utc = (text: string, yearAt: number, month: number, dayAt: number, clockAt: number): number => {
+  const century = two(text, yearAt)
+  const day = two(text, dayAt)
+  const hour = two(text, clockAt)
+  const minute = two(text, clockAt + 3)
+  const second = two(text, clockAt + 6)
+  return century > 0 && month > 0 && month < 13 && day > 0 && day < 32 && hour < 24 && minute < 60 && second < 60 &&
+      text.charCodeAt(clockAt + 2) === 58 && text.charCodeAt(clockAt + 5) === 58
+    ? daysTo(century * 100 + two(text, yearAt + 2), month, day) * 86_400_000 + hour * 3_600_000 + minute * 60_000 +
+      second * 1_000
+    : Number.NaN
+}
+
+/** Days from 1970 to a day of the Gregorian calendar. The year is counted from March, so that a leap day ends it. */
+const daysTo = (year: number, month: number, day: number): number => {
+  const y = month > 2 ? year : year - 1
+  const m = month > 2 ? month - 3 : month + 9
+  return y * 365 + Math.floor(y / 4) - Math.floor(y / 100) + Math.floor(y / 400) + Math.floor((m * 153 + 2) / 5) + day -
+    719_469
+}
+
+const isoForm = (text: string): number =>
+  text.length === 20 && text.charCodeAt(4) === 45 && text.charCodeAt(7) === 45 && text.charCodeAt(10) === 84 &&
+    text.charCodeAt(19) === 90
+    ? utc(text, 0, two(text, 5), 8, 11)
+    : Number.NaN
 
 /** Epoch milliseconds of an ISO instant; without a zone it is read in `zone`. */
 const isoMillis = (text: string, zone: string): number => {
@@ -225,8 +277,8 @@ const isoMillis = (text: string, zone: string): number => {
 }
 
 /** Any value that a structured field holds. */
-const moment = (scope: Scope, value: unknown, unit: Unit): Moment => {
-  if (typeof value === "number") return bare(scope, value, unit)
+const moment = (reader: Reader, value: unknown, unit: Unit): Moment => {
+  if (typeof value === "number") return bare(reader, value, unit)
   if (typeof value !== "string") {
     // google.protobuf.Duration as an object
     const millis = numberOf(peek(value, "seconds")) * 1_000 + numberOf(peek(value, "nanos") ?? 0) / 1e6
@@ -236,17 +288,17 @@ const moment = (scope: Scope, value: unknown, unit: Unit): Moment => {
   if (text === "") return "empty"
   if (text.length > VALUE_CAP) return "too long for a time"
   if (isDigit(text.charCodeAt(0))) {
-    // the form that engines parse fastest, and the one that nearly all send
-    const at = text.length === 20 && text.charCodeAt(19) === 90 ? Date.parse(text) : Number.NaN
-    if (!Number.isNaN(at)) return instant(scope, at)
+    const at = isoForm(text)
+    if (!Number.isNaN(at)) return instant(reader, at)
     const n = Number(text)
-    if (!Number.isNaN(n)) return /^0[xob]/i.test(text) ? "no time" : bare(scope, n, unit)
+    // another base than ten is no number of anybody's
+    if (!Number.isNaN(n)) return text.charCodeAt(1) > 64 && text.startsWith("0") ? "no time" : bare(reader, n, unit)
     const millis = compact(text)
     if (!Number.isNaN(millis)) return delta(millis)
-  } else if (/^[+-]/.test(text) && !Number.isNaN(Number(text))) return bare(scope, Number(text), unit)
+  } else if (/^[+-]/.test(text) && !Number.isNaN(Number(text))) return bare(reader, Number(text), unit)
   if (words.test(text)) return delta(duration(text))
-  if (iso.test(text)) return instant(scope, isoMillis(text, "Z"))
-  if (httpDate.test(text)) return instant(scope, httpMillis(text))
+  if (iso.test(text)) return instant(reader, isoMillis(text, "Z"))
+  if (httpDate.test(text)) return instant(reader, httpMillis(text))
   return "no time"
 }
 
@@ -332,34 +384,36 @@ const open = (found: Found, reset: Name): boolean => {
 }
 
 /** The RateLimit field of the IETF drafts: `limit=100, remaining=0, reset=9` to -07, `"api";r=0;t=55` since. */
-const structured = (scope: Scope, where: string, name: string, value: string): void => {
+const structured = (reader: Reader, where: string, name: string, value: string): void => {
   for (const item of value.includes(";") ? value.split(/,(?=\s*["\w-]+;)/) : [value]) {
     const reset = /(?:^|[;,\s])(?:t|reset)=(\d{1,20})/.exec(item)?.[1]
     const left = /(?:^|[;,\s])(?:r|remaining)=(\d{1,20})/.exec(item)?.[1]
     if (reset !== undefined) {
-      scope.sink.take(where, name, item.trim(), Number(left) > 0 ? LEFT : bare(scope, Number(reset), "s"))
+      reader.take(where, name, item.trim(), Number(left) > 0 ? LEFT : bare(reader, Number(reset), "s"))
     }
   }
 }
 
-const headerResets = (scope: Scope, found: Found, where: string): void => {
-  for (const [i, is] of found.names.entries()) {
-    const value = found.values[i] ?? ""
+const headerResets = (reader: Reader, found: Found, where: string): void => {
+  for (let i = 0; i < found.names.length; i++) {
+    const is = found.names[i]
+    const value = found.values[i]
+    if (is === undefined || value === undefined) continue
     switch (is.role) {
       case "ms":
       case "s":
-        scope.sink.take(where, is.name, value, moment(scope, value, is.role))
+        reader.take(where, is.name, value, moment(reader, value, is.role))
         break
       case "reset":
-        scope.sink.take(
+        reader.take(
           where,
           is.name,
           value,
-          open(found, is) ? LEFT : moment(scope, value, is.name.endsWith("-ms") ? "ms" : "s")
+          open(found, is) ? LEFT : moment(reader, value, is.name.endsWith("-ms") ? "ms" : "s")
         )
         break
       case "structured":
-        structured(scope, where, is.name, value)
+        structured(reader, where, is.name, value)
         break
       default: // what is left in a bucket, and the date, are looked up from beside
     }
@@ -381,13 +435,13 @@ const findIn = (headers: unknown): Found => {
 
 // --- bodies ----------------------------------------------------------------------------------------------------------
 
-const bodyResets = (scope: Scope, answers: Answers): void => {
+const bodyResets = (reader: Reader, answers: Answers): void => {
   for (const { key, node, unit, value } of answers.resets) {
     if (unit === undefined) {
-      if (isRecord(value)) headerResets(scope, findIn(value), "relayed header")
+      if (isRecord(value)) headerResets(reader, findIn(value), "relayed header")
     } else {
       const left = below(peek(node, "used_percent"), 100) || numberOf(peek(node, "remaining")) > 0
-      scope.sink.take("body", key, value, left ? LEFT : moment(scope, value, unit))
+      reader.take("body", key, value, left ? LEFT : moment(reader, value, unit))
     }
   }
 }
@@ -416,57 +470,54 @@ const clock = /\bresets?(?: at)? (\d{1,2})(?::(\d\d))?\s?(am|pm) \(([A-Za-z_]{2,
 const piped = /limit reached\|(\d{10,13})\b/g
 
 /** The next time that a clock in a zone shows an hour. */
-const nextClock = (scope: Scope, hour: number, minute: number, zone: string): Moment => {
-  const here = Option.flatMap(DateTime.make(scope.received), DateTime.setZoneNamed(zone))
+const nextClock = (reader: Reader, hour: number, minute: number, zone: string): Moment => {
+  const here = Option.flatMap(DateTime.make(reader.received), DateTime.setZoneNamed(zone))
   if (Option.isNone(here)) return "no time zone"
-  if (Math.abs(scope.received) > 8e15) return "no date"
+  if (Math.abs(reader.received) > 8e15) return "no date"
   const today = DateTime.setParts(here.value, { hours: hour, minutes: minute, seconds: 0, millis: 0 })
-  const at = today.epochMillis > scope.received ? today : DateTime.add(today, { days: 1 })
-  return instant(scope, at.epochMillis)
+  const at = today.epochMillis > reader.received ? today : DateTime.add(today, { days: 1 })
+  return instant(reader, at.epochMillis)
 }
 
-const proseResets = (scope: Scope, prose: string, zone: string): void => {
+const proseResets = (reader: Reader, prose: string, zone: string): void => {
   const text = prose.slice(0, PROSE_CAP)
-  for (const [, found = ""] of text.matchAll(spans)) scope.sink.take("text", "", found.trim(), delta(duration(found)))
+  for (const [, found = ""] of text.matchAll(spans)) reader.take("text", "", found.trim(), delta(duration(found)))
   for (const [, found = ""] of text.matchAll(seconds)) {
-    scope.sink.take("text", "", found, bare(scope, Number(found), "s"))
+    reader.take("text", "", found, bare(reader, Number(found), "s"))
   }
   for (const [, found = ""] of text.matchAll(dates)) {
-    scope.sink.take("text", "", found, instant(scope, isoMillis(found, zone)))
+    reader.take("text", "", found, instant(reader, isoMillis(found, zone)))
   }
   for (const [, found = "", unit = ""] of text.matchAll(chinese)) {
-    scope.sink.take("text", "", `${found} ${unit}`, delta(Number(found) * (chineseUnits[unit] ?? 0)))
+    reader.take("text", "", `${found} ${unit}`, delta(Number(found) * (chineseUnits[unit] ?? 0)))
   }
   for (const [, found = ""] of text.matchAll(protobuf)) {
-    scope.sink.take("text", "retry_delay", found, bare(scope, Number(found), "s"))
+    reader.take("text", "retry_delay", found, bare(reader, Number(found), "s"))
   }
   for (const [found, hour, minute, half = "", zone = ""] of text.matchAll(clock)) {
-    scope.sink.take(
+    reader.take(
       "text",
       "",
       found,
-      nextClock(scope, (Number(hour) % 12) + (half.toLowerCase() === "pm" ? 12 : 0), Number(minute ?? 0), zone)
+      nextClock(reader, (Number(hour) % 12) + (half.toLowerCase() === "pm" ? 12 : 0), Number(minute ?? 0), zone)
     )
   }
-  for (const [, found = ""] of text.matchAll(piped)) scope.sink.take("text", "", found, bare(scope, Number(found), "s"))
+  for (const [, found = ""] of text.matchAll(piped)) reader.take("text", "", found, bare(reader, Number(found), "s"))
 }
 
-/** Tells the sink all that the evidence names; prose only where `named` says that nothing else did. */
-const readAll = (evidence: Evidence, received: number, sink: Sink): void => {
-  if (evidence._tag !== "Response") return proseResets({ received, skew: () => 0, sink }, proseOf(evidence).text, "Z")
-  const found = findIn(rawOf(evidence).headers)
-  let skew: number | undefined
-  const scope = { received, skew: () => skew ??= skewOf(received, lookup(found, "date")), sink }
+/** Tells the reader all that the evidence names; prose only where nothing else has named a wait. */
+const readAll = (evidence: Evidence, reader: Reader): void => {
+  if (evidence._tag !== "Response") return proseResets(reader, proseOf(evidence).text, "Z")
+  headerResets(reader, reader.headers, "header")
   const answers = answersOf(evidence)
-  headerResets(scope, found, "header")
-  bodyResets(scope, answers)
-  if (sink.named || answers.page !== undefined) return
+  bodyResets(reader, answers)
+  if (reader.named || answers.page !== undefined) return
   const seen = new Set<string>()
   for (const answer of answers.list) {
     // z.ai writes Beijing time without a zone
     const beijing = answer.codes.some((code) => code.startsWith("zai "))
     for (const text of answer.texts) {
-      if (!seen.has(text)) proseResets(scope, text, beijing || /[\u4E00-\u9FFF]/.test(text) ? "+08:00" : "Z")
+      if (!seen.has(text)) proseResets(reader, text, beijing || /[\u4E00-\u9FFF]/.test(text) ? "+08:00" : "Z")
       seen.add(text)
     }
   }
@@ -480,7 +531,7 @@ const shown = (value: unknown): string => {
   return harmless.test(text) ? text : mask(text, VALUE_CAP)
 }
 
-class AllClaims implements Sink {
+class AllClaims extends Reader {
   readonly claims: Array<Claim> = []
   named = false
 
@@ -496,7 +547,7 @@ class AllClaims implements Sink {
   }
 }
 
-class Latest implements Sink {
+class Latest extends Reader {
   wait = 0
   as: Reset["named"] = "delta"
   where = ""
@@ -529,9 +580,9 @@ class Read implements Reading {
   // made at the first look: a reset is read for every fault, its claims only for a person
   get claims(): ReadonlyArray<Claim> {
     if (this.#claims === undefined) {
-      const sink = new AllClaims()
-      readAll(this.#evidence, this.#received, sink)
-      this.#claims = sink.claims
+      const reader = new AllClaims(this.#evidence, this.#received)
+      readAll(this.#evidence, reader)
+      this.#claims = reader.claims
     }
     return this.#claims
   }
@@ -557,8 +608,8 @@ class Read implements Reading {
  * @since 0.1.0
  */
 export const read = (evidence: Evidence, received: number): Reading => {
-  const sink = new Latest()
-  readAll(evidence, received, sink)
-  const by = sink.name === "" ? sink.where : `${sink.where} ${sink.name}`
-  return new Read(evidence, received, sink.named ? new Named(received, sink.wait, sink.as, by) : undefined)
+  const latest = new Latest(evidence, received)
+  readAll(evidence, latest)
+  const by = latest.name === "" ? latest.where : `${latest.where} ${latest.name}`
+  return new Read(evidence, received, latest.named ? new Named(received, latest.wait, latest.as, by) : undefined)
 }

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Diagnosis from "@recourse/core/Diagnosis"
+import * as FastCheck from "effect/FastCheck"
 import { bare, families, groups } from "../src/internal/codes.ts"
 import * as Markers from "../src/internal/markers.ts"
 
@@ -297,6 +298,29 @@ describe("Diagnosis, what text may do", () => {
       "RateLimited"
     )
   })
+
+  it.prop("and only then: two numbers that stand apart, or a request that fits, are a throttle", [
+    FastCheck.record({
+      limit: FastCheck.integer({ min: 0, max: 99_999 }),
+      used: FastCheck.option(FastCheck.integer({ min: 0, max: 99_999 })),
+      requested: FastCheck.integer({ min: 0, max: 99_999 }),
+      head: FastCheck.constantFrom("", "on TPM: ", "a limit of your tier, ", "limit 1. "),
+      separator: FastCheck.constantFrom(" ", ": ", "=", " = ", " of "),
+      between: FastCheck.constantFrom(", ", "; and it ", " in 60 s, ", "\n", " a sentence that is longer than that, "),
+      comma: FastCheck.boolean(),
+      tail: FastCheck.constantFrom("", ".", ". Limits are raised on request.", " tokens, you requested less before.")
+    })
+  ], ([{ between, comma, head, limit, requested, separator, tail, used }]) => {
+    const figure = (n: number) => comma ? n.toLocaleString("en-US") : String(n)
+    const numbers = [["limit", limit], ...(used === null ? [] : [["used", used]]), ["requested", requested]] as const
+    const message = head + numbers.map(([word, n]) => `${word}${separator}${figure(Number(n))}`).join(between) + tail
+    const joined = ![" in 60 s, ", "\n", " a sentence that is longer than that, "].includes(between)
+    assert.strictEqual(
+      http(429, { error: { code: "rate_limit_exceeded", message } })._tag,
+      limit > 0 && requested > limit && joined && separator !== " of " ? "RequestRejected" : "RateLimited",
+      message
+    )
+  }, { fastCheck: { numRuns: 500 } })
 
   it("an HTML page at 403 is an edge, elsewhere its status speaks", () => {
     const page = "<!DOCTYPE html><html><head><title>Just a moment...</title></head></html>"

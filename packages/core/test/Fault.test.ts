@@ -70,13 +70,15 @@ describe("Fault", () => {
       assert.strictEqual(caught, fault)
       assert.instanceOf(fault, Error)
       assert.strictEqual(fault.name, "Overloaded")
-      assert.strictEqual(String(fault.stack).split("\n").length, 1)
+      assert.strictEqual(fault.stack.split("\n").length, 1)
     }))
 
-  it("leaves the stacks of other errors alone", () => {
-    const limit = Error.stackTraceLimit
-    Diagnosis.fromResponse({ status: 529 }, { received: 0 })
-    assert.strictEqual(Error.stackTraceLimit, limit)
+  it("is known for an error by those who look at no prototype, and has no stack of its own", () => {
+    const fault = Diagnosis.fromResponse({ status: 529 }, { received: 0 })
+    assert.strictEqual(Object.prototype.toString.call(fault), "[object Error]")
+    assert.strictEqual(fault.stack, `Overloaded: ${fault.message}`)
+    assert.deepStrictEqual(Object.getOwnPropertyNames(fault), ["_tag"])
+    assert.include(Cause.pretty(Cause.fail(fault)), fault.message)
   })
 
   it("withAttempts changes nothing but the count", () => {
@@ -181,7 +183,7 @@ const printed = (fault: Fault.Fault): string => {
     inspect(exit, { depth: 10 }),
     JSON.stringify(exit),
     String(fault),
-    String(fault.stack),
+    fault.stack,
     JSON.stringify(Readout.fromFault(fault)),
     Readout.summary(fault),
     encode(fault),

@@ -303,4 +303,35 @@ describe("Reset, laws", () => {
     )
     assert.deepStrictEqual(waits, [n * 1_000, n * 1_000, n * 1_000])
   })
+
+  const parts = (least: number, most: number) =>
+    FastCheck.integer({ min: least, max: most }).map((n) => String(n).padStart(2, "0"))
+  // a few past the end of each part, where an engine refuses or counts on
+  const parsed = FastCheck.record({
+    year: FastCheck.oneof(FastCheck.integer({ min: 1_000, max: 9_999 }), FastCheck.integer({ min: 2_024, max: 2_028 })),
+    month: parts(0, 14),
+    day: parts(0, 33),
+    hour: parts(0, 25),
+    minute: parts(0, 61),
+    second: parts(0, 61)
+  })
+  const names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+  it.prop("a date in either form that all send is the instant that an engine makes of it, or none", [parsed], ([
+    { day, hour, minute, month, second, year }
+  ]) => {
+    const clock = `${hour}:${minute}:${second}`
+    const http = `Sat, ${day} ${names[Number(month) - 1] ?? "Foo"} ${year} ${clock} GMT`
+    const before = Date.UTC(year, Number(month) - 1, Number(day)) - DAY
+    for (const text of [`${year}-${month}-${day}T${clock}Z`, http]) {
+      const at = Date.parse(text)
+      const read = fromHeaders({ "x-ratelimit-reset": text }, Number.isNaN(at) ? before : at - 60_000).reset
+      assert.strictEqual(read?.waitMillis, Number.isNaN(at) ? undefined : 60_000, text)
+    }
+    // an hour by the server's clock, whatever ours says
+    const at = Date.parse(http)
+    if (Number.isNaN(at)) return
+    const later = new Date(at + 3_600_000).toISOString()
+    assert.strictEqual(fromHeaders({ date: http, reset_at: later }).reset?.waitMillis, 3_600_000, http)
+  }, { fastCheck: { numRuns: 500 } })
 })

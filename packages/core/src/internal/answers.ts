@@ -1,5 +1,5 @@
 import * as StreamEnd from "../StreamEnd.ts"
-import { copyOf, isList, isRecord, numberOf, peek } from "./peek.ts"
+import { copyOf, isList, isObject, isRecord, numberOf, peek } from "./peek.ts"
 
 /** One structured answer: an error object, or one that it relays. */
 export interface Answer {
@@ -189,7 +189,10 @@ const roles: ReadonlyMap<string, Role> = new Map(
 interface Walk {
   /** Whether the body was parsed here, so that no getter and no proxy hides in it. */
   readonly parsed: boolean
-  readonly list: Array<Answer>
+  list: Array<Answer> | undefined
+  /** How many objects and lists were met. */
+  met: number
+  /** Those that were met, where one may stand within itself. */
   readonly nodes: Array<object>
   readonly resets: Array<Named>
   readonly quotas: Array<string>
@@ -285,8 +288,23 @@ const statusOf = (item: unknown): number | undefined => {
   return n >= 400 && n <= 599 && Number.isInteger(n) ? n : undefined
 }
 
+/** Of the letters of a code, those that it can end with, and those that it cannot. */
+const letters = Array.from({ length: 128 }, (_, c) => {
+  const letter = String.fromCharCode(c)
+  return /\w/.test(letter) ? "last" : /[.:#/@ -]/.test(letter) ? "inner" : undefined
+})
+
 /** Whether a string names a thing, as a code does: no sentence, no URL. */
-const isCode = (item: string): boolean => item.length <= 128 && /^[\w.:#/@ -]*\w$/.test(item) && !item.includes("//")
+const isCode = (item: string): boolean => {
+  if (item.length > 128) return false
+  let letter: "last" | "inner" | undefined
+  for (let i = 0; i < item.length; i++) {
+    const c = item.charCodeAt(i)
+    letter = letters[c]
+    if (letter === undefined || (c === 47 && item.charCodeAt(i + 1) === 47)) return false
+  }
+  return letter === "last"
+}
 
 const isHouseNumber = (item: string): boolean =>
   (item.length === 4 || item.length === 5) && item.charCodeAt(0) < 58 && /^\d+$/.test(item)
@@ -322,6 +340,19 @@ export const exceptionIn = (text: string): string | undefined => {
 /** How many items of a list are looked at. */
 const itemsOf = (list: unknown): number => Math.min(ITEMS, numberOf(peek(list, "length")) || 0)
 
+const added = <A>(list: Array<A> | undefined, item: A): Array<A> => {
+  if (list === undefined) return [item]
+  list.push(item)
+  return list
+}
+
+const none: ReadonlyArray<string> = []
+
+const joined = (
+  first: ReadonlyArray<string> | undefined,
+  then: ReadonlyArray<string> | undefined
+): ReadonlyArray<string> => first === undefined ? then ?? none : then === undefined ? first : [...first, ...then]
+
 const visit = (walk: Walk, value: unknown, under: string, depth: number): void => {
   if (typeof value === "string") {
     if (value.length <= EMBEDDED_CAP && depth < DEPTH && value.includes("{")) {
@@ -330,20 +361,22 @@ const visit = (walk: Walk, value: unknown, under: string, depth: number): void =
     }
     return
   }
-  if (typeof value !== "object" || value === null || depth > DEPTH || walk.nodes.length >= NODES) return
-  if (walk.nodes.includes(value)) return
-  walk.nodes.push(value)
+  if (!isObject(value) || depth > DEPTH || walk.met >= NODES) return
+  if (!walk.parsed) {
+    if (walk.nodes.includes(value)) return
+    walk.nodes.push(value)
+  }
+  walk.met++
   if (isList(value)) {
     const items = itemsOf(value)
     for (let i = 0; i < items; i++) visit(walk, peek(value, String(i)), under, depth + 1)
     return
   }
-  if (!isRecord(value)) return
 
   let status: number | undefined
-  const codes: Array<string> = []
-  const texts: Array<string> = []
-  // most objects have none of these
+  // most objects have few of these or none, and a list costs more than all else that is done for one
+  let codes: Array<string> | undefined
+  let texts: Array<string> | undefined
   let types: Array<string> | undefined
   let details: Array<string> | undefined
   let ends = false
@@ -361,15 +394,14 @@ const visit = (walk: Walk, value: unknown, under: string, depth: number): void =
         const stated = statusOf(item)
         if (stated !== undefined) status ??= stated
         else if (typeof item === "number" || (typeof item === "string" && role !== "status" && isHouseNumber(item))) {
-          codes.push(house(value, key, under, String(item)))
+          codes = added(codes, house(value, key, under, String(item)))
         } else if (typeof item === "string" && item !== "error" && item !== "") {
           if (!isCode(item)) {
-            if (key === "reason") (details ??= []).push(item)
-          } else if (role === "code") codes.push(item)
+            if (key === "reason") details = added(details, item)
+          } else if (role === "code") codes = added(codes, item)
           else if (key === "name" && !/(?:Error|Exception)$/.test(item)) break
           else {
-            types ??= []
-            types.push(item)
+            types = added(types, item)
             ends ||= StreamEnd.byType.has(item)
           }
         } else visit(walk, item, key, depth + 1)
@@ -377,14 +409,17 @@ const visit = (walk: Walk, value: unknown, under: string, depth: number): void =
       }
       case "message":
       case "detail":
-        if (typeof item === "string") (role === "message" ? texts : details ??= []).push(item)
+        if (typeof item === "string") {
+          if (role === "message") texts = added(texts, item)
+          else details = added(details, item)
+        }
         visit(walk, item, key, depth + 1)
         break
       case "error":
         if (typeof item === "string") {
-          texts.push(item)
-          if (isCode(item) && !item.includes(" ")) codes.push(item)
-        } else if (role === "error" && key.endsWith("Exception")) (types ??= []).push(key)
+          texts = added(texts, item)
+          if (isCode(item) && !item.includes(" ")) codes = added(codes, item)
+        } else if (role === "error" && key.endsWith("Exception")) types = added(types, key)
         visit(walk, item, key, depth + 1)
         break
       case "s":
@@ -413,11 +448,12 @@ const visit = (walk: Walk, value: unknown, under: string, depth: number): void =
     }
   }
   if (ends) walk.end ??= StreamEnd.fromFrame(value)
-  if (types !== undefined) codes.push(...types)
-  if (details !== undefined) texts.push(...details)
-  const [first] = texts
-  if (codes.length > 0 || status !== undefined || first !== undefined) {
-    walk.list.push({ codes, status, texts, exception: first === undefined ? undefined : exceptionIn(first) })
+  const named = joined(codes, types)
+  const said = joined(texts, details)
+  const first = said[0]
+  if (named.length > 0 || status !== undefined || first !== undefined) {
+    const exception = first === undefined ? undefined : exceptionIn(first)
+    walk.list = added(walk.list, { codes: named, status, texts: said, exception })
   }
 }
 
@@ -455,7 +491,15 @@ const isChunk = (value: unknown): boolean => {
  * says about itself, which comes last.
  */
 export const unwrap = (body: unknown, frame: boolean, carrier?: Answer): Answers => {
-  const walk: Walk = { parsed: typeof body === "string", list: [], nodes: [], resets: [], quotas: [], end: undefined }
+  const walk: Walk = {
+    parsed: typeof body === "string",
+    list: undefined,
+    met: 0,
+    nodes: [],
+    resets: [],
+    quotas: [],
+    end: undefined
+  }
   let page: string | undefined
   let pieces = false
   let framed = frame
@@ -475,23 +519,25 @@ export const unwrap = (body: unknown, frame: boolean, carrier?: Answer): Answers
         if (piece === undefined) continue
         framed ||= payload !== line || isChunk(piece)
         broken = false
-        walk.nodes.length = 0
+        walk.met = 0
         pieces ||= isChunk(piece)
         walk.end ??= StreamEnd.fromFrame(piece)
         visit(walk, piece, "", 0)
       }
-      if (page === undefined && !pieces && walk.list.length === 0) {
+      if (page === undefined && !pieces && walk.list === undefined) {
         visit(walk, body, "", 0)
-        if (body !== "") walk.list.push({ codes: [], status: undefined, texts: [body], exception: exceptionIn(body) })
+        if (body !== "") {
+          walk.list = added(walk.list, { codes: none, status: undefined, texts: [body], exception: exceptionIn(body) })
+        }
       }
     }
   } else {
     visit(walk, body, "", 0)
     pieces = frame && isChunk(body)
   }
-  if (carrier !== undefined) walk.list.push(carrier)
+  if (carrier !== undefined) walk.list = added(walk.list, carrier)
   return {
-    list: walk.list,
+    list: walk.list ?? [],
     resets: walk.resets,
     quotas: walk.quotas,
     end: walk.end,

@@ -2,6 +2,9 @@ type Looked = { readonly [key: string]: unknown }
 
 const holds = (u: unknown): u is Looked => (typeof u === "object" || typeof u === "function") && u !== null
 
+/** Anything with keys: an object or a list, and no function. */
+export const isObject = (u: unknown): u is Looked => typeof u === "object" && u !== null
+
 /** A list; a revoked proxy is none. */
 export const isList = (u: unknown): u is ReadonlyArray<unknown> => {
   try {
@@ -12,7 +15,7 @@ export const isList = (u: unknown): u is ReadonlyArray<unknown> => {
 }
 
 /** An object with keys of its own: no list, no function. */
-export const isRecord = (u: unknown): u is Looked => typeof u === "object" && u !== null && !isList(u)
+export const isRecord = (u: unknown): u is Looked => isObject(u) && !isList(u)
 
 /** A property of anything, or nothing: a getter or a proxy that throws has no say. */
 export const peek = (u: unknown, key: string): unknown => {
