@@ -290,7 +290,7 @@ const watched = <A, E, R>(
 
 /** A span event, a metric and a line of the debug log, none of which holds more than the readout; and then what follows. */
 const recorded = <A, E, R>(
-  { _tag: tag, message }: { readonly _tag: string; readonly message: string },
+  of: { readonly _tag: string; readonly message: string },
   made: number,
   what:
     | { readonly tier: string; readonly wait: number }
@@ -299,6 +299,7 @@ const recorded = <A, E, R>(
   then: () => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.withFiberRuntime((fiber) => {
+    const tag = of._tag
     const labels = fiber.getFiberRef(FiberRef.currentMetricLabels)
     const span = Context.getOption(fiber.currentContext, Tracer.ParentSpan)
     if ("tier" in what) {
@@ -320,7 +321,8 @@ const recorded = <A, E, R>(
         LogLevel.lessThanEqual(fiber.getFiberRef(FiberRef.currentMinimumLogLevel), LogLevel.Debug)
       ? Effect.flatMap(
         Effect.logDebug(
-          `${message} ${
+          // a sentence is made of a fault only where somebody reads it
+          `${of.message} ${
             "tier" in what
               ? `Retrying in tier ${what.tier} after ${Math.round(what.wait)} ms.`
               : "The answer ends with what was shown of it."
