@@ -671,6 +671,13 @@ const mutants = [
     "return \"Error\"",
     "return \"Fault\" as \"Error\"",
     "packages/core/test/Fault.test.ts"
+  ],
+  [
+    "an attempt that is told of behind its call",
+    recovery,
+    "return attempt === 2 || call.streamed",
+    "return attempt < 0 || call.streamed",
+    recovering
   ]
 ]
 

@@ -459,21 +459,28 @@ const succeeded = <A, E, R>({ attempt, budget, listener, taken }: Call<A, E, R>)
   )
 
 const attempted = <A, E, R>(call: Call<A, E, R>, replaced: Fault.Fault): Effect.Effect<A, E, R> => {
+  const { attempt, listener } = call
+  const is = { number: attempt, replaces: Option.some(replaced), admitted: call.admitted }
+  const run = listener === undefined
+    ? tried(call)
+    : Effect.zipRight(listener({ _tag: "Started", attempt }), tried(call))
+  // a region that puts the context back costs as much as all else of a retry: those after the first one share its own,
+  // but for an answer that streams, which is handed on between them
+  return attempt === 2 || call.streamed
+    ? Effect.provideService(run, Attempt.Attempt, is)
+    : Effect.zipRight(FiberRef.update(FiberRef.currentContext, Context.add(Attempt.Attempt, is)), run)
+}
+
+const tried = <A, E, R>(call: Call<A, E, R>): Effect.Effect<A, E, R> => {
   const { attempt, budget, listener } = call
-  const self = Effect.provideService(call.self, Attempt.Attempt, {
-    number: attempt,
-    replaces: Option.some(replaced),
-    admitted: call.admitted
-  })
   const onFailure = (error: E): Effect.Effect<A, E, R> =>
     Fault.isFault(error) ? failed(call, error) : Effect.fail(error)
-  if (listener === undefined && budget === undefined) return Effect.catchAll(self, onFailure)
+  if (listener === undefined && budget === undefined) return Effect.catchAll(call.self, onFailure)
   const recovered = call.streamed ? Effect.void : succeeded(call)
-  const run = Effect.matchEffect(watched(self, listener, attempt, call.where), {
+  return Effect.matchEffect(watched(call.self, listener, attempt, call.where), {
     onFailure,
     onSuccess: (answer) => Effect.as(recovered, answer)
   })
-  return listener === undefined ? run : Effect.zipRight(listener({ _tag: "Started", attempt }), run)
 }
 
 const here = () => "attempt" as const

@@ -179,6 +179,30 @@ describe("recover", () => {
       assert.deepStrictEqual(asked, ["1 nothing", "2 Overloaded", "3 RateLimited"])
     }))
 
+  it.effect("what an attempt was told is forgotten behind the call, however it ended", () =>
+    Effect.gen(function*() {
+      const asked: Array<number> = []
+      const ask = Effect.map(Attempt.Attempt, ({ number }) => {
+        asked.push(number)
+      })
+      const ends = [
+        provider(busy, busy).call,
+        provider(busy, busy, busy, busy).call,
+        Effect.zipRight(
+          ask,
+          Effect.flatMap(Attempt.Attempt, ({ number }) => number === 3 ? Effect.never : always(busy).call)
+        )
+      ]
+      for (const call of ends) {
+        const around = Effect.ensuring(Recovery.recover(call, { policy: plain }), ask)
+        const fiber = yield* Effect.fork(Effect.zipRight(Effect.exit(around), ask))
+        yield* TestClock.adjust("1 minute")
+        yield* Fiber.interrupt(fiber)
+      }
+      // behind a success and a failure; then three attempts, of which the last was interrupted
+      assert.deepStrictEqual(asked, [1, 1, 1, 1, 1, 2, 3, 1])
+    }))
+
   it.effect("an attempt of a recovery inside another begins at one", () =>
     Effect.gen(function*() {
       const asked: Array<number> = []
