@@ -86,10 +86,11 @@ const fromCodeWords = (codes: ReadonlyArray<string>, status: number | undefined)
   for (const code of codes) {
     const { word } = codeOf(code)
     if (word === undefined) continue
-    const speaks = status === undefined ||
-      (status >= 500 || status === 429 || status === 408
-        ? word.kind === "Overloaded" || (word.kind === "QuotaExhausted" && status === 429)
-        : !Fault.isRetryable(word.kind))
+    const speaks = status === undefined
+      ? word !== Markers.pool
+      : status >= 500 || status === 429 || status === 408
+      ? word.kind === "Overloaded" || (word.kind === "QuotaExhausted" && status === 429 && word !== Markers.pool)
+      : !Fault.isRetryable(word.kind)
     if (speaks) return decision(word.kind, "code", code, word.name)
   }
   return undefined
@@ -181,7 +182,7 @@ const fromProse = (
       status: Number(status)
     }
   }
-  const decided = fromException(exceptions) ?? firstOf(prose, Markers.prose)
+  const decided = fromException(exceptions) ?? fromQuoted(prose) ?? firstOf(prose, Markers.prose)
   return decided === undefined ? undefined : { decided, status: undefined }
 }
 
@@ -191,6 +192,16 @@ const fromException = (exceptions: ReadonlyArray<string>): Decision | undefined 
     const { family, known } = codeOf(exception)
     const found = known ?? family
     if (found !== undefined) return decision(found.meaning, "text", exception, "an exception that the text names")
+  }
+  return undefined
+}
+
+/** What a code means that the text quotes. */
+const fromQuoted = (prose: string): Decision | undefined => {
+  for (const [, named, code = named] of prose.matchAll(Markers.quotedCode)) {
+    const { family, known } = codeOf(code ?? "")
+    const found = known ?? (named === undefined ? undefined : family)
+    if (found !== undefined) return decision(found.meaning, "text", code ?? "", "a code that the text quotes")
   }
   return undefined
 }
@@ -269,14 +280,15 @@ const refined = (
       return (decided.firm || (status !== undefined && status >= 500)
         ? undefined
         : overflowIn(prose) ?? firstOf(prose, [Markers.purse, Markers.credential, Markers.refusal]) ??
-          surfacing(fromException(exceptions))) ?? decided
+          surfacing(fromException(exceptions))) ?? firstOf(prose, [Markers.malformed]) ?? decided
     case "CredentialRejected":
       return (decided.firm ? undefined : overflowIn(prose) ?? firstOf(prose, [Markers.purse, Markers.refusal])) ??
         decided
     case "Unavailable":
     case "Overloaded":
     case "TimedOut":
-      return (status !== undefined && status >= 500 ? overflowIn(prose) : undefined) ??
+      return firstOf(prose, [Markers.malformed]) ??
+        (status !== undefined && status >= 500 ? overflowIn(prose) : undefined) ??
         (kind === "Unavailable" && status === 503 ? firstOf(prose, [Markers.overload]) : undefined) ?? decided
     default:
       return decided
@@ -296,15 +308,18 @@ const fromAnswers = (
   headers: unknown,
   own: Options["codes"]
 ): { readonly decided: Decision | undefined; readonly status: number | undefined } => {
-  for (const { codes, status } of list) {
+  const last = list[list.length - 1]
+  for (const answer of list) {
+    const { codes, status } = answer
     const stated = status ?? outer
     const decided = fromCodes(codes, own) ?? fromCodeWords(codes, stated)
     if (decided !== undefined) return { decided, status: stated }
-    if (status !== undefined) return { decided: fromStatus(status, page), status }
+    if (status !== undefined) {
+      const named = answer === last && codes.length === 0 ? fromCodes(headerCodes(headers), own) : undefined
+      return { decided: named ?? fromStatus(status, page), status }
+    }
   }
-  const codes = headerCodes(headers)
-  const decided = (codes.length === 0 ? undefined : fromCodes(codes, own)) ??
-    (outer === undefined ? undefined : fromStatus(outer, page))
+  const decided = fromCodes(headerCodes(headers), own) ?? (outer === undefined ? undefined : fromStatus(outer, page))
   return { decided, status: outer }
 }
 
@@ -341,7 +356,12 @@ const fromResponseLeaf = (response: Evidence.Response, own: Options["codes"]): D
   // the words of an answer that broke off are the model's, not the provider's
   if (good && broken) return unrecognized("body", "JSON that breaks off", "no answer that a success promises")
   const prose = proseOfAnswers(answers)
-  let found = decided
+  // nothing could be made of an answer: how it ended says why
+  const unmade = decided !== undefined && kindOf(decided.meaning) === "GenerationMalformed"
+  if (unmade && end?._tag === "OutputCap") {
+    return unrecognized("stop reason", end.reason, "as long as its cap: asked again, it is cut again")
+  }
+  let found = unmade && end?._tag === "Refused" ? undefined : decided
   if (found === undefined && end !== undefined) {
     if (end._tag === "Refused") {
       found = decision("ContentRefused", "stop reason", end.reason, "a content policy ended the answer")
@@ -350,11 +370,11 @@ const fromResponseLeaf = (response: Evidence.Response, own: Options["codes"]): D
     }
   }
   for (let i = 0; found === undefined && i < list.length; i++) found = fromFamilies(list[i]?.codes ?? [])
+  const said = found === undefined ? fromProse(prose, exceptionsOf(list)) : undefined
+  found ??= said?.decided
   if (found === undefined && end?._tag === "Failed") {
     found = decision("Unavailable", "stop reason", end.reason, "the provider ended the answer with an error")
   }
-  const said = found === undefined ? fromProse(prose, exceptionsOf(list)) : undefined
-  found ??= said?.decided
   if (found === undefined && cut) {
     found = cutShort
   }
@@ -387,10 +407,10 @@ const transportKinds = {
 } as const
 
 const clocks = {
-  unreachable: [Markers.deadline],
+  unreachable: [Markers.hopeless, Markers.deadline],
   timedOut: [Markers.connecting],
   aborted: [Markers.hopeless, Markers.timeout],
-  terminal: []
+  terminal: [Markers.cut]
 }
 
 const proseOfLeaf = (leaf: Evidence.Evidence): string => leaf._tag === "Response" ? "" : proseOf(leaf).text

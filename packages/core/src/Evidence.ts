@@ -133,10 +133,18 @@ const httpStatus = (u: unknown, least = 200, most = 599): number | undefined => 
   return typeof n === "number" && Number.isInteger(n) && n >= least && n <= most ? n : undefined
 }
 
+/** Under which keys an error carries the answer that it was made of. */
+const carried = (node: unknown): unknown =>
+  peek(node, "response") ?? peek(node, "httpResponse") ?? peek(node, "$response")
+
+/** Whether what an error carries is the model's answer, and no answer over HTTP. */
+const isAnswer = (u: unknown): boolean =>
+  isList(peek(u, "candidates")) || isList(peek(u, "choices")) || peek(u, "promptFeedback") !== undefined
+
 const statusOf = (node: unknown): number | undefined =>
   httpStatus(peek(node, "status")) ?? httpStatus(peek(node, "statusCode")) ??
-    httpStatus(peek(peek(node, "$metadata"), "httpStatusCode")) ?? httpStatus(peek(peek(node, "response"), "status")) ??
-    httpStatus(peek(peek(node, "response"), "statusCode")) ?? httpStatus(peek(node, "httpStatus")) ??
+    httpStatus(peek(peek(node, "$metadata"), "httpStatusCode")) ?? httpStatus(peek(carried(node), "status")) ??
+    httpStatus(peek(carried(node), "statusCode")) ?? httpStatus(peek(node, "httpStatus")) ??
     // gaxios puts the status into `code`
     httpStatus(peek(node, "code"))
 
@@ -148,7 +156,7 @@ const answerOf = (
   | undefined =>
 {
   const status = statusOf(node)
-  const from = peek(node, "response")
+  const from = carried(node)
   const message = typeof node === "string" ? node : text(peek(node, "message"))
   const own = firstBody(
     peek(node, "responseBody"),
@@ -157,28 +165,34 @@ const answerOf = (
     peek(node, "value"),
     peek(node, "data"),
     peek(from, "data"),
-    peek(from, "body")
+    peek(from, "body"),
+    peek(node, "$responseBodyText"),
+    isAnswer(from) ? from : undefined,
+    // a model that wrote to its end says so beside what could not be made of it
+    typeof peek(node, "finishReason") === "string" ? { message, finishReason: peek(node, "finishReason") } : undefined
   )
   const codes: Array<string> = []
   for (const key of ["code", "type", "errorCode", "lc_error_code"]) {
     const code = text(peek(node, key))
     if (
       code !== undefined && !code.startsWith("ERR_") &&
-      (status !== undefined || /^[A-Za-z]+(?:_[A-Za-z0-9]+)+$/.test(code)) &&
+      (status !== undefined || /^[A-Za-z]+(?:_[A-Za-z0-9]+)+$/.test(code) || isDocumented(code)) &&
       verdict(code) === undefined
     ) {
       codes.push(code)
     }
   }
-  // an AWS error is named by its code
+  // an AWS error is named by its code, and one of an SDK by what it found
   const name = text(peek(node, "name"))
-  if (name !== undefined && (peek(node, "$metadata") !== undefined || peek(node, "$fault") !== undefined)) {
+  if (
+    name !== undefined &&
+    (peek(node, "$metadata") !== undefined || peek(node, "$fault") !== undefined || isDocumented(name))
+  ) {
     codes.push(name)
   }
   const response = new Response({
     status,
-    headers: peek(node, "responseHeaders") ?? peek(node, "headers") ?? peek(from, "headers") ??
-      peek(peek(node, "$response"), "headers"),
+    headers: peek(node, "responseHeaders") ?? peek(node, "headers") ?? peek(from, "headers"),
     body: own ?? message,
     origin: "thrown",
     carrier: {
@@ -197,6 +211,8 @@ const answerOf = (
     ? { response, says: "words" }
     : undefined
 }
+
+const isDocumented = (code: string): boolean => codeOf(code).known !== undefined
 
 const isKnown = (code: string): boolean => {
   const { family, known, word } = codeOf(code)
@@ -229,6 +245,14 @@ const effectReason = (node: unknown): "transport" | "terminal" | undefined => {
       return peek(node, "reason") === "StatusCode" ? undefined : "terminal"
     case "SocketError":
       return peek(node, "reason") === "Close" ? undefined : "transport"
+    // the reasons of Effect 4
+    case "TransportError":
+      return "transport"
+    case "EncodeError":
+    case "InvalidUrlError":
+    case "DecodeError":
+    case "EmptyBodyError":
+      return "terminal"
     default:
       return undefined
   }
@@ -237,6 +261,10 @@ const effectReason = (node: unknown): "transport" | "terminal" | undefined => {
 // A wrapper that says only that something failed; its cause says what.
 const generic =
   /^(?:fetch failed|connection error\.?|failed to fetch|terminated|an error has occurred|unknown error|)$/i
+
+// The whole of what a client says of an answer that stopped in the middle of its body.
+const broken =
+  /^(?:(?:the )?(?:stream|response|body) (?:has been |was )?(?:aborted|closed|reset|terminated)|premature close)\.?$/i
 
 /**
  * The evidence of anything that was thrown, and how many attempts its maker says to have made. The chain is walked
@@ -296,7 +324,10 @@ export const fromUnknown = (thrown: unknown): { readonly evidence: Evidence; rea
   if (code !== undefined || reason === "terminal") return { evidence: new Terminal(prose, code), attempts }
   const answered = success ?? coded ?? worded
   if (answered !== undefined) return { evidence: answered, attempts }
-  if (reason === "transport") return { evidence: new Transport(prose, undefined), attempts }
+  // a client that had a head, and says of the rest only that it broke
+  if (reason === "transport" || texts.some((text) => broken.test(text))) {
+    return { evidence: new Transport(prose, undefined), attempts }
+  }
   return { evidence: hollow ?? new Terminal(prose, undefined), attempts }
 }
 

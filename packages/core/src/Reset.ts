@@ -511,7 +511,8 @@ const readAll = (evidence: Evidence, reader: Reader): void => {
   headerResets(reader, reader.headers, "header")
   const answers = answersOf(evidence)
   bodyResets(reader, answers)
-  if (reader.named || answers.page !== undefined) return
+  if (reader.named) return
+  if (answers.page !== undefined) return proseResets(reader, textOf(rawOf(evidence).body) ?? "", "Z")
   const seen = new Set<string>()
   for (const answer of answers.list) {
     // z.ai writes Beijing time without a zone

@@ -61,9 +61,10 @@ const words: Readonly<Record<StreamEnd["_tag"], ReadonlyArray<string>>> = {
     "malformed_tool_use",
     "tool_use_failed"
   ],
-  // OpenAI, Anthropic, Gemini's FinishReason and BlockReason, Bedrock, z.ai, Cohere
+  // OpenAI, the AI SDK, Anthropic, Gemini's FinishReason, Bedrock, z.ai, Cohere
   Refused: [
     "content_filter",
+    "content-filter",
     "refusal",
     "SAFETY",
     "RECITATION",
@@ -89,8 +90,7 @@ const table: ReadonlyMap<string, StreamEnd> = new Map(
 )
 
 /**
- * What a stop reason means, whichever dialect it is from; nothing for a word that no dialect uses. Gemini's
- * `promptFeedback.blockReason` is read as a stop reason too.
+ * What a stop reason means, whichever dialect it is from; nothing for a word that no dialect uses.
  *
  * @example
  * ```ts
@@ -114,15 +114,13 @@ const reasonOf = (node: unknown): string | undefined => {
   return undefined
 }
 
-/** The stop reason or block reason of a parsed frame or whole answer. */
+/** The stop reason of a parsed frame or whole answer. */
 const stopOf = (frame: unknown): string | undefined => {
   for (const key of ["choices", "candidates"]) {
     const list = peek(frame, key)
     const reason = isList(list) ? reasonOf(peek(list, "0")) : undefined
     if (reason !== undefined) return reason
   }
-  const blocked = peek(peek(frame, "promptFeedback"), "blockReason")
-  if (typeof blocked === "string") return blocked
   return reasonOf(peek(frame, "delta")) ?? reasonOf(frame) ?? reasonOf(peek(frame, "messageStop"))
 }
 
@@ -143,7 +141,7 @@ export const byType: ReadonlyMap<string, (type: string, frame: unknown) => Strea
 /**
  * Whether a frame ends its stream, and how: `[DONE]`, Anthropic's `message_stop` and `message_delta`, OpenAI's
  * `response.completed`, `response.incomplete` and `response.failed`, Ollama's `done`, and a stop reason of any
- * dialect. A frame that ends nothing gives nothing. It reads an already split frame: the payload text or its parsed
+ * dialect; Gemini's `promptFeedback.blockReason` refuses. A frame that ends nothing gives nothing. It reads an already split frame: the payload text or its parsed
  * JSON, never raw SSE.
  *
  * @example
@@ -165,5 +163,8 @@ export const fromFrame = (frame: unknown): StreamEnd | undefined => {
   if (typeof type === "string" && ended !== undefined) return ended(type, frame)
   const stop = stopOf(frame)
   if (stop !== undefined) return fromStopReason(stop) ?? complete(stop)
+  // what is blocked is refused, whatever for
+  const blocked = peek(peek(frame, "promptFeedback"), "blockReason")
+  if (typeof blocked === "string") return { _tag: "Refused", reason: blocked }
   return peek(frame, "done") === true ? complete("done") : undefined
 }

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Diagnosis from "@recourse/core/Diagnosis"
 import * as FastCheck from "effect/FastCheck"
-import { bare, families, groups } from "../src/internal/codes.ts"
+import { codeOf, families, groups } from "../src/internal/codes.ts"
 import * as Markers from "../src/internal/markers.ts"
 
 const at = { received: Date.parse("2026-01-10T10:00:00Z") }
@@ -98,6 +98,42 @@ describe("Diagnosis, what outranks what", () => {
     assert.strictEqual(http(400, { __type: "com.amazon.coral.service#ThrottlingException" })._tag, "RateLimited")
   })
 
+  it("but for two that differ in nothing else", () => {
+    const volcengine = http(429, { error: { code: "AccountQuotaExceeded" } })
+    assert.isTrue(volcengine._tag === "RateLimited" && volcengine.limit === "allowance")
+    assert.strictEqual(http(429, { error: { code: "account_quota_exceeded" } })._tag, "QuotaExhausted")
+  })
+
+  it("a header's code speaks before the status that the body repeats, and after the body's own code", () => {
+    const headers = { "x-amzn-errortype": "ModelErrorException" }
+    assert.strictEqual(http(424, { message: "the model failed", originalStatusCode: 424 }, headers)._tag, "Unavailable")
+    assert.strictEqual(http(424, { code: "overloaded_error", originalStatusCode: 424 }, headers)._tag, "Overloaded")
+  })
+
+  it("what a model wrote wrong is asked for again, whatever the status under which it is told", () => {
+    for (const status of [400, 424, 500]) {
+      assert.strictEqual(said(status, "error parsing tool call: raw='{', err=EOF")._tag, "GenerationMalformed")
+    }
+    assert.strictEqual(said(401, "error parsing tool call")._tag, "CredentialRejected")
+  })
+
+  it("a pool in the name of a code is empty where the status rejects, and a throttle's where it throttles", () => {
+    const pool = (status: number) => http(status, { errors: [{ code: "acme_token_quota_reached" }] })._tag
+    assert.deepStrictEqual([403, 400, 429, 503].map(pool), [
+      "QuotaExhausted",
+      "QuotaExhausted",
+      "RateLimited",
+      "Unavailable"
+    ])
+  })
+
+  it("words say why a stream ended where its stop reason says only that it failed", () => {
+    const failed = (message?: string) =>
+      frame({ choices: [{ finish_reason: "error" }], error: message === undefined ? {} : { message } })._tag
+    assert.strictEqual(failed(), "Unavailable")
+    assert.strictEqual(failed("Upstream idle timeout exceeded"), "TimedOut")
+  })
+
   it("a house number means something only in its envelope", () => {
     assert.strictEqual(http(400, { error: { code: "1261", message: "too much" } })._tag, "ContextOverflowed")
     assert.strictEqual(http(200, { base_resp: { status_code: 1008, status_msg: "no" } })._tag, "QuotaExhausted")
@@ -157,14 +193,12 @@ describe("Diagnosis, what may not speak", () => {
     assert.strictEqual(thrown(new Error("the query returned 500 rows"))._tag, "Unrecognized")
   })
 
-  it("no code stands in the tables twice with meanings that differ", () => {
-    const seen = new Map<string, string>()
+  it("no code of the tables is read as another one, by what else it is like", () => {
     for (const group of [...Object.values(groups), families]) {
       for (const [meaning, codes] of Object.entries(group)) {
         for (const code of codes ?? []) {
-          const now = group === families ? "a status family" : meaning
-          assert.strictEqual(seen.get(bare(code)) ?? now, now, code)
-          seen.set(bare(code), now)
+          const { family, known } = codeOf(code)
+          assert.strictEqual((group === families ? known ?? family : known)?.meaning, meaning, code)
         }
       }
     }
@@ -172,6 +206,111 @@ describe("Diagnosis, what may not speak", () => {
 })
 
 describe("Diagnosis, what speaks however it is wrapped", () => {
+  it("a message that is an answer as a whole", () => {
+    const message = JSON.stringify({
+      type: "exceeded_limit",
+      resetsAt: at.received / 1_000 + 7_200,
+      claim: "five_hour"
+    })
+    const fault = http(429, { error: { type: "rate_limit_error", message } })
+    assert.isTrue(fault._tag === "RateLimited" && fault.limit === "allowance")
+    assert.strictEqual(fault.resetsAt?.waitMillis, 7_200_000)
+  })
+
+  it("an answer whose keys begin with capitals, or that stands in a header", () => {
+    const body = { Response: { Error: { Code: "AuthFailure.SignatureExpire", Message: "no" }, RequestId: "1" } }
+    assert.strictEqual(http(200, body)._tag, "CredentialRejected")
+    assert.strictEqual(http(200, { header: { code: 1, message: "余额不足" } })._tag, "QuotaExhausted")
+  })
+
+  it("a line of an event stream that is an error by its field", () => {
+    const chunk = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n"
+    const line = "error: {\"code\":500,\"message\":\"context size exceeded\",\"type\":\"server_error\"}\n\n"
+    assert.strictEqual(frame(chunk + line)._tag, "ContextOverflowed")
+    assert.strictEqual(frame(chunk)._tag, "StreamCut")
+  })
+
+  it("a stream that broke off, whatever it is made of", () => {
+    const piece = "{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a, {b}\"}]}}]}"
+    const cut = [
+      `[${piece}\n,\r\n`,
+      `[${piece},${piece.slice(0, -9)}`,
+      ": keep-alive\n\n: keep-alive\n\n",
+      ": keep-alive",
+      "event: content-delta\ndata: {\"type\":\"content-delta\",\"delta\":{\"message\":{\"content\":{\"text\":\"a\"}}}}\n\n"
+    ]
+    for (const text of cut) assert.strictEqual(frame(text)._tag, "StreamCut", text)
+    assert.strictEqual(frame(`[${piece},{"error":{"code":503}},`)._tag, "Unavailable")
+    assert.strictEqual(frame(`[${piece},{"candidates":[{"finishReason":"SAFETY"}]},`)._tag, "ContentRefused")
+    assert.strictEqual(frame(": keep-alive\n\ndata: {\"error\":{\"code\":503}}\n\n")._tag, "Unavailable")
+    assert.strictEqual(http(400, `[${piece},`)._tag, "RequestRejected")
+  })
+
+  it("an answer that an error carries under another key", () => {
+    const carriers = [
+      { httpResponse: { status: 502, body: "" } },
+      { $response: { statusCode: 502, headers: {} }, $responseBodyText: "<html>" },
+      { reason: { _tag: "StatusCodeError", response: { status: 502, headers: {} } } }
+    ]
+    for (const carrier of carriers) assert.strictEqual(thrown({ message: "failed", ...carrier })._tag, "Unavailable")
+    const waits = thrown({
+      message: "x",
+      reason: { _tag: "E", response: { status: 429, headers: { "retry-after": "7" } } }
+    })
+    assert.strictEqual(waits.resetsAt?.waitMillis, 7_000)
+    const blocked = { message: "Candidate was blocked", response: { candidates: [{ finishReason: "RECITATION" }] } }
+    assert.strictEqual(thrown(blocked)._tag, "ContentRefused")
+    assert.strictEqual(
+      thrown({ message: "no", _tag: "HttpClientError", reason: { _tag: "TransportError" } })._tag,
+      "Unreachable"
+    )
+    assert.strictEqual(
+      thrown({ message: "no", _tag: "HttpClientError", reason: { _tag: "EncodeError" } })._tag,
+      "Unrecognized"
+    )
+  })
+
+  it("an answer of which nothing could be made: how it ended says why", () => {
+    const unmade = (finishReason: string) =>
+      thrown({
+        name: "AI_NoObjectGeneratedError",
+        message: "No object generated: could not parse the response.",
+        finishReason,
+        cause: { name: "AI_JSONParseError", message: "JSON parsing failed: Text: {\"a\":\"read ECONNRESET, HTTP 429" }
+      })._tag
+    assert.deepStrictEqual(["stop", "length", "content-filter"].map(unmade), [
+      "GenerationMalformed",
+      "Unrecognized",
+      "ContentRefused"
+    ])
+  })
+
+  it("a code that only its name or a sentence tells", () => {
+    assert.strictEqual(
+      thrown({ name: "AI_NoSuchToolError", message: "unavailable tool 'x'" })._tag,
+      "GenerationMalformed"
+    )
+    assert.strictEqual(thrown({ name: "LanguageModelError", code: "NoPermissions" })._tag, "CredentialRejected")
+    const words = (text: string) => thrown(new Error(text))._tag
+    assert.strictEqual(words("received 3000 (registered) invalid_request_error.invalid_api_key"), "CredentialRejected")
+    assert.strictEqual(
+      words("An error occurred (ValidationException) when calling the Converse operation: x"),
+      "RequestRejected"
+    )
+    assert.strictEqual(
+      words("An error occurred (serviceUnavailableException) when calling the X operation"),
+      "Unavailable"
+    )
+    assert.strictEqual(words("set max_tokens and slow_down, then api_error"), "Unrecognized")
+  })
+
+  it("an answer with a head whose client says only that its body broke", () => {
+    const broke = (message: string) =>
+      thrown({ name: "AxiosError", code: "ERR_BAD_RESPONSE", status: 200, message })._tag
+    assert.strictEqual(broke("stream has been aborted"), "Unreachable")
+    assert.strictEqual(broke("the model wrote: stream has been aborted"), "Unrecognized")
+  })
+
   it("the last frame of a long transcript", () => {
     const frames = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n".repeat(300)
     assert.strictEqual(
@@ -341,11 +480,24 @@ describe("Diagnosis, the closed list of phrases", () => {
   // by marker: what it is known by, and what comes near and is not it
   const phrases: Record<string, { readonly hits: ReadonlyArray<string>; readonly misses: ReadonlyArray<string> }> = {
     "a request that can never work": {
-      hits: ["redirect count exceeded", "Invalid URL", "self-signed certificate in certificate chain", "bad port"],
-      misses: ["the certificate of achievement", "redirecting"]
+      hits: [
+        "redirect count exceeded",
+        "Invalid URL",
+        "self-signed certificate in certificate chain",
+        "bad port",
+        "client error (Connect): invalid peer certificate: UnknownIssuer",
+        "net::ERR_CERT_DATE_INVALID",
+        "tunneling socket could not be established, statusCode=407"
+      ],
+      misses: ["the certificate of achievement", "redirecting", "a peer certificate"]
     },
     "a malformed generation": {
-      hits: ["Malformed function call: call:default_api", "error parsing tool call: raw='1'"],
+      hits: [
+        "Malformed function call: call:default_api",
+        "error parsing tool call: raw='1'",
+        "Unable to parse tool parameter JSON from model",
+        "Model produced invalid sequence as part of ToolUse"
+      ],
       misses: ["the function call was fine", "malformed header"]
     },
     "a throttle": {
@@ -361,17 +513,45 @@ describe("Diagnosis, the closed list of phrases", () => {
       hits: [
         "maximum context length is 8192 tokens",
         "Prompt tokens too long",
-        "input exceeds the context window of this model"
+        "input exceeds the context window of this model",
+        "total number of tokens (prompt and prediction) cannot exceed 2048",
+        "`inputs` must have less than 4096 tokens. Given: 4545"
       ],
-      misses: ["the context menu is long", "maximum number of tokens per minute", "a long prompt"]
+      misses: [
+        "the context menu is long",
+        "maximum number of tokens per minute",
+        "a long prompt",
+        "tokens cannot exceed 40000 per minute"
+      ]
     },
     "an empty purse": {
-      hits: ["Your credit balance is too low", "Insufficient balance", "You're out of extra usage", "余额不足"],
-      misses: ["No credits were charged", "balance the load", "see the billing page"]
+      hits: [
+        "Your credit balance is too low",
+        "Insufficient balance",
+        "You're out of extra usage",
+        "余额不足",
+        "token quota is not enough, token remain quota: 0",
+        "Key limit exceeded (weekly limit)"
+      ],
+      misses: ["No credits were charged", "balance the load", "see the billing page", "the quota is enough"]
     },
     "a bad key": {
-      hits: ["Incorrect API key provided", "OAuth token has expired", "Unauthorized", "invalid x-api-key"],
-      misses: ["the key of the map", "token count expired budget", "an API key starts with sk"]
+      hits: [
+        "Incorrect API key provided",
+        "OAuth token has expired",
+        "Unauthorized",
+        "invalid x-api-key",
+        "Could not load the default credentials",
+        "Could not resolve authentication method",
+        "Organization has been restricted"
+      ],
+      misses: [
+        "the key of the map",
+        "token count expired budget",
+        "an API key starts with sk",
+        "could not load the model",
+        "the project has blockers"
+      ]
     },
     "a content policy": {
       hits: [
@@ -380,12 +560,33 @@ describe("Diagnosis, the closed list of phrases", () => {
       ],
       misses: ["content_filter parameter must be a boolean", "the content is empty", "retry policy"]
     },
+    "a request that nobody can serve": {
+      hits: [
+        "models/gemini-9 is not found for API version v1beta",
+        "'file part audio/ogg' functionality not supported.",
+        "Streaming is required for operations that may take longer than 10 minutes"
+      ],
+      misses: ["the model is not here", "streaming is fun", "a supported format"]
+    },
     "an abort": {
-      hits: ["Request was aborted.", "This operation was aborted", "The user aborted a request."],
-      misses: ["the model talked about an aborted mission", "abort codes: 12"]
+      hits: [
+        "user-cancelled",
+        "All fibers interrupted without errors.",
+        "Request aborted when fetching x: This operation was aborted",
+        "Request was aborted.",
+        "This operation was aborted",
+        "The user aborted a request."
+      ],
+      misses: ["the model talked about an aborted mission", "abort codes: 12", "fibers interrupted"]
     },
     "an overload": {
-      hits: ["Overloaded", "The server is busy", "currently experiencing high demand", "no available capacity"],
+      hits: [
+        "Overloaded",
+        "The server is busy",
+        "currently experiencing high demand",
+        "no available capacity",
+        "stubs::OVERLOADED_TOO_MANY_RETRIES"
+      ],
       misses: ["operator overloads", "busy signal", "the capacity of the glass"]
     },
     "a stream without its end": {
@@ -394,29 +595,65 @@ describe("Diagnosis, the closed list of phrases", () => {
         "request ended without sending any chunks",
         "stream closed before response.completed",
         "stream ended unexpectedly",
-        "missing finish_reason"
+        "missing finish_reason",
+        "Did not receive done or success response in stream.",
+        "Failed to parse stream"
       ],
-      misses: ["stream opened", "upstream of the dam"]
+      misses: ["stream opened", "upstream of the dam", "failed to parse streams of thought"]
     },
     "a provider's failure": {
-      hits: ["Provider finish_reason: error", "Internal server error", "502 Bad Gateway", "Gateway Time-out"],
-      misses: ["finish_reason: stop", "an error in your code"]
+      hits: [
+        "Provider finish_reason: error",
+        "Internal server error",
+        "502 Bad Gateway",
+        "Gateway Time-out",
+        "Something went wrong, please try again later",
+        "Prediction interrupted; please retry (code: PA)"
+      ],
+      misses: ["finish_reason: stop", "an error in your code", "retry with other words"]
     },
     "an abnormal close": {
       hits: ["websocket: close 1011 (internal server error): keepalive ping timeout", "closed with code 1006"],
       misses: ["close 1010 windows", "a close call"]
     },
     "a connect timeout": {
-      hits: ["Connect Timeout Error (attempted address: api.example.com:443)", "connection timed out"],
+      hits: [
+        "Connect Timeout Error (attempted address: api.example.com:443)",
+        "connection timed out",
+        "Connection timed out after 5001 milliseconds"
+      ],
       misses: ["connect the dots"]
     },
     "a timeout": {
-      hits: ["Request timed out.", "timeout", "deadline exceeded"],
+      hits: [
+        "Request timed out.",
+        "timeout",
+        "deadline exceeded",
+        "deadline of 30000 ms exceeded",
+        "Connection timed out after 120000 ms"
+      ],
       misses: ["timeout must be a number", "two timelines"]
     },
     "a broken connection": {
-      hits: ["socket hang up", "fetch failed", "terminated", "connection reset by peer", "ECONNREFUSED 127.0.0.1"],
-      misses: ["the contract was terminated early", "a connection between ideas"]
+      hits: [
+        "socket hang up",
+        "fetch failed",
+        "terminated",
+        "connection reset by peer",
+        "ECONNREFUSED 127.0.0.1",
+        "Network request failed",
+        "Error in input stream",
+        "net::ERR_HTTP2_PROTOCOL_ERROR",
+        "http2 request did not get a response",
+        "Connection broken: IncompleteRead(512 bytes read)",
+        "WebSocket closed"
+      ],
+      misses: [
+        "the contract was terminated early",
+        "a connection between ideas",
+        "WebSocket closed: 1008 no",
+        "WebSocket closed: 4001"
+      ]
     }
   }
 
@@ -441,14 +678,16 @@ describe("Diagnosis, the closed list of phrases", () => {
     "an overload in its name": ["acme_model_overloaded", "acme_load"],
     "a throttle in its name": ["acme_throttled", "acme_rate"],
     "a timeout in its name": ["acme_upstream_timeout", "acme_time"],
-    "a provider's failure in its name": ["acme_not_ready", "acme_ready"]
+    "a provider's failure in its name": ["acme_not_ready", "acme_ready"],
+    "a cut in its name": ["acme_stream_incomplete", "acme_streaming"]
   }
 
   it("has both for every word in a code", () => {
-    assert.deepStrictEqual(Object.keys(words).sort(), Markers.codeWords.map(({ name }) => name).sort())
+    const free = Markers.codeWords.filter((word) => word !== Markers.pool)
+    assert.deepStrictEqual(Object.keys(words).sort(), free.map(({ name }) => name).sort())
   })
 
-  for (const { kind, name } of Markers.codeWords) {
+  for (const { kind, name } of Markers.codeWords.filter((word) => word !== Markers.pool)) {
     it(name, () => {
       const [hit, miss] = words[name] ?? ["", ""]
       assert.strictEqual(frame({ error: { type: hit } })._tag, kind)
@@ -464,6 +703,18 @@ describe("Diagnosis, the closed list of phrases", () => {
       "Unreachable"
     )
     assert.strictEqual(named("AxiosError", "timeout of 60000ms exceeded", "ECONNABORTED"), "TimedOut")
+    assert.strictEqual(named("TimeoutError", "Timeout awaiting 'request' for 30000ms", "ETIMEDOUT"), "TimedOut")
+    assert.strictEqual(named("TimeoutError", "Timeout awaiting 'connect' for 30000ms", "ETIMEDOUT"), "Unreachable")
+    assert.strictEqual(named("TimeoutError", "Connection timed out after 120000 ms"), "TimedOut")
+    assert.strictEqual(
+      named("Error", "tunneling socket could not be established, statusCode=407", "ECONNRESET"),
+      "Unrecognized"
+    )
+    assert.strictEqual(
+      thrown({ code: 1_000, wasClean: true, message: "WebSocket closed before response.completed" })._tag,
+      "StreamCut"
+    )
+    assert.strictEqual(thrown({ code: 1_000, wasClean: true, message: "WebSocket closed" })._tag, "Unrecognized")
     assert.strictEqual(named("Error", "connect ETIMEDOUT 203.0.113.7:443", "ETIMEDOUT"), "Unreachable")
     assert.strictEqual(
       thrown({ message: "Request timed out.", cause: { name: "AbortError", message: "This operation was aborted" } })

@@ -283,6 +283,12 @@ describe("Reset, laws", () => {
     for (const claim of claims) assert.isTrue((claim.waitMillis === undefined) !== (claim.refused === undefined))
   }, { fastCheck: { numRuns: 500 } })
 
+  it("the words of a page", () => {
+    const page = "<html><head><title>502</title></head><body><p>Please try again in 30 seconds.</p></body></html>"
+    const evidence = Evidence.fromResponse({ status: 502, headers: { "content-type": "text/html" }, body: page })
+    assert.strictEqual(Reset.read(evidence, received).reset?.waitMillis, 30_000)
+  })
+
   const unit = FastCheck.constantFrom(["ms", 1], ["s", 1_000], ["m", 60_000], ["h", 3_600_000] as const)
   it.prop(
     "a unit is never taken for another",

@@ -75,6 +75,9 @@ const roles: ReadonlyMap<string, Role> = new Map(
       error_name: "code",
       reason: "code",
       lc_error_code: "code",
+      Code: "code",
+      ErrorCode: "code",
+      errcode: "code",
       type: "type",
       __type: "type",
       error_type: "type",
@@ -100,6 +103,8 @@ const roles: ReadonlyMap<string, Role> = new Map(
       error_description: "message",
       status_msg: "message",
       status_message: "message",
+      ErrorMessage: "message",
+      errmsg: "message",
       originalMessage: "message",
       detail: "detail",
       details: "detail",
@@ -112,6 +117,8 @@ const roles: ReadonlyMap<string, Role> = new Map(
       errors: "error",
       Error: "error",
       response: "inside",
+      Response: "inside",
+      header: "inside",
       innererror: "inside",
       inner_error: "inside",
       innerError: "inside",
@@ -260,8 +267,12 @@ const isEnvelope = (value: unknown): boolean =>
     Object.hasOwn(value, key)
   )
 
-/** The answer that a text quotes after a prefix, as JSON or as a Python repr. */
+/** The answer that a text quotes after a prefix, as JSON or as a Python repr, or that it is as a whole. */
 const quoted = (text: string): unknown => {
+  if (text.startsWith("{")) {
+    const whole = parse(text)
+    if (isRecord(whole)) return whole
+  }
   let from = 0
   for (let tries = 0; tries < 3; tries++) {
     const curly = text.indexOf("{", from)
@@ -340,6 +351,7 @@ export const exceptionIn = (text: string): string | undefined => {
 /** How many items of a list are looked at. */
 const itemsOf = (list: unknown): number => Math.min(ITEMS, numberOf(peek(list, "length")) || 0)
 
+/** A list with one more item, begun with its first: one that begins empty takes room for seventeen. */
 const added = <A>(list: Array<A> | undefined, item: A): Array<A> => {
   if (list === undefined) return [item]
   list.push(item)
@@ -374,7 +386,7 @@ const visit = (walk: Walk, value: unknown, under: string, depth: number): void =
   }
 
   let status: number | undefined
-  // most objects have few of these or none, and a list costs more than all else that is done for one
+  // most objects have few of these or none
   let codes: Array<string> | undefined
   let texts: Array<string> | undefined
   let types: Array<string> | undefined
@@ -471,12 +483,31 @@ const payloads = (text: string): ReadonlyArray<{ readonly line: string; readonly
   text.slice(-EMBEDDED_CAP).split(/\r\n|\n|\r/).flatMap((line) =>
     line.startsWith("data:")
       ? [{ line, payload: line.slice(5).trim() }]
+      : line.startsWith("error:")
+      ? [{ line, payload: line.slice(6).trim() }]
       : line.startsWith("{")
       ? [{ line, payload: line }]
       : []
   )
 
-const chunk = /^(?:message_start|message_delta|content_block_|ping$|response\.)/
+/** Whether a text is a stream that has kept its connection alive and nothing else. */
+const isSilence = (text: string): boolean => text.startsWith(":") && /^(?::[^\r\n]*(?:[\r\n]+|$))+$/.test(text)
+
+/** The pieces of a JSON array that broke off, as Gemini streams it without SSE. */
+const arrayed = (text: string): ReadonlyArray<unknown> => {
+  const pieces: Array<unknown> = []
+  for (let from = text.indexOf("{"); from >= 0 && pieces.length < ITEMS; from = text.indexOf("{", from)) {
+    const end = closing(text, from)
+    const piece = end < 0 ? undefined : parse(text.slice(from, end + 1))
+    if (piece === undefined) return pieces
+    pieces.push(piece)
+    from = end
+  }
+  return pieces
+}
+
+const chunk =
+  /^(?:message_start|message_delta|content_block_|ping$|response\.|(?:message|content|tool-call|tool-plan|citation)-(?:start|delta|end)$)/
 
 /** Whether a value is a piece of a streamed answer, in any dialect. */
 const isChunk = (value: unknown): boolean => {
@@ -523,6 +554,18 @@ export const unwrap = (body: unknown, frame: boolean, carrier?: Answer): Answers
         pieces ||= isChunk(piece)
         walk.end ??= StreamEnd.fromFrame(piece)
         visit(walk, piece, "", 0)
+      }
+      if (frame && broken && first === "[") {
+        for (const piece of arrayed(body.slice(-EMBEDDED_CAP))) {
+          walk.met = 0
+          pieces ||= isChunk(piece)
+          walk.end ??= StreamEnd.fromFrame(piece)
+          visit(walk, piece, "", 0)
+        }
+      }
+      if (isSilence(body)) {
+        framed = true
+        pieces = true
       }
       if (page === undefined && !pieces && walk.list === undefined) {
         visit(walk, body, "", 0)

@@ -27,7 +27,9 @@ export const chain = (thrown: unknown): ReadonlyArray<unknown> => {
     if (typeof u !== "object") return
     for (const link of links) {
       const next = peek(u, link)
-      if (link === "cause" || link === "lastError" || isError(next)) walk(next)
+      // what an error of Effect 4 is stands in its reason
+      const tagged = link === "reason" && typeof peek(next, "_tag") === "string"
+      if (link === "cause" || link === "lastError" || tagged || isError(next)) walk(next)
     }
     const errors = peek(u, "errors")
     if (isList(errors) && peek(u, "lastError") === undefined) {

@@ -7,7 +7,8 @@ export type Meaning = Kind | "RateLimited:rate" | "RateLimited:allowance"
 
 type Group = { readonly [M in Meaning]?: ReadonlyArray<string> }
 
-// Adding a code is adding one word below. Case and separators do not matter; a house number carries its envelope's name.
+// Adding a code is adding one word below. Case and separators matter only between two that differ in nothing else; a house
+// number carries its envelope's name.
 export const groups: { readonly [source: string]: Group } = {
   // platform.openai.com/docs/guides/error-codes; openai/codex codex-rs/codex-api/src for the plan's codes
   openai: {
@@ -74,6 +75,8 @@ export const groups: { readonly [source: string]: Group } = {
       "RequestThrottledException",
       "ProvisionedThroughputExceededException"
     ],
+    // a usage plan of API Gateway
+    "RateLimited:allowance": ["LimitExceededException"],
     Overloaded: ["ServerBusyException", "SlowDown"],
     Unavailable: [
       "ServiceUnavailableException",
@@ -106,6 +109,7 @@ export const groups: { readonly [source: string]: Group } = {
     RateLimited: ["RATE_LIMIT_EXCEEDED", "userRateLimitExceeded"],
     "RateLimited:allowance": ["QUOTA_EXHAUSTED", "dailyLimitExceeded"],
     Overloaded: ["MODEL_CAPACITY_EXHAUSTED"],
+    TimedOut: ["DEADLINE_EXCEEDED"],
     QuotaExhausted: ["BILLING_DISABLED", "INSUFFICIENT_G1_CREDITS_BALANCE"],
     CredentialRejected: [
       "API_KEY_INVALID",
@@ -206,7 +210,7 @@ export const groups: { readonly [source: string]: Group } = {
   // volcengine.com/docs/82379/1299023
   volcengine: {
     QuotaExhausted: ["AccountOverdueError"],
-    "RateLimited:allowance": ["SetLimitExceeded"],
+    "RateLimited:allowance": ["SetLimitExceeded", "AccountQuotaExceeded"],
     Overloaded: ["ServerOverloaded"]
   },
   // docs.github.com/copilot and reported answers of its API
@@ -231,7 +235,8 @@ export const groups: { readonly [source: string]: Group } = {
   // huggingface.co/docs/text-generation-inference, router/src/infer
   huggingface: {
     Overloaded: ["overloaded"],
-    Unavailable: ["incomplete_generation"]
+    Unavailable: ["incomplete_generation", "generation"],
+    RequestRejected: ["validation"]
   },
   // ggml-org/llama.cpp tools/server
   llamacpp: {
@@ -288,7 +293,66 @@ export const groups: { readonly [source: string]: Group } = {
   langchain: {
     CredentialRejected: ["MODEL_AUTHENTICATION"],
     RateLimited: ["MODEL_RATE_LIMIT"],
-    ContextOverflowed: ["CONTEXT_OVERFLOW"]
+    ContextOverflowed: ["CONTEXT_OVERFLOW"],
+    GenerationMalformed: ["OUTPUT_PARSING_FAILURE", "OutputParserException", "ToolInputParsingException"],
+    RequestRejected: [
+      "INVALID_PROMPT_INPUT",
+      "INVALID_TOOL_RESULTS",
+      "MESSAGE_COERCION_FAILURE",
+      "MODEL_NOT_FOUND"
+    ]
+  },
+  // ai-sdk.dev/docs/reference/ai-sdk-errors
+  vercel: {
+    GenerationMalformed: [
+      "AI_NoObjectGeneratedError",
+      "AI_NoSuchToolError",
+      "AI_InvalidToolInputError",
+      "AI_InvalidToolArgumentsError",
+      "AI_ToolCallRepairError"
+    ],
+    CredentialRejected: ["AI_LoadAPIKeyError"],
+    RequestRejected: [
+      "AI_UnsupportedFunctionalityError",
+      "AI_InvalidPromptError",
+      "AI_InvalidArgumentError",
+      "AI_InvalidMessageRoleError",
+      "AI_InvalidDataContentError",
+      "AI_MessageConversionError",
+      "AI_NoSuchModelError",
+      "AI_NoSuchProviderError",
+      "AI_UnsupportedModelVersionError",
+      "AI_TooManyEmbeddingValuesForCallError"
+    ]
+  },
+  // code.visualstudio.com/api/references/vscode-api, LanguageModelError
+  vscode: {
+    CredentialRejected: ["NoPermissions"]
+  },
+  // cloud.tencent.com/document/product/1729, error codes
+  tencent: {
+    QuotaExhausted: [
+      "FailedOperation.ResourcePackExhausted",
+      "FailedOperation.FreeResourcePackExhausted",
+      "FailedOperation.ServiceStop",
+      "FailedOperation.ServiceStopArrears",
+      "ResourceInsufficient.ChargeResourceExhaust",
+      "ResourceUnavailable.InArrears",
+      "ResourceUnavailable.LowBalance"
+    ],
+    RateLimited: ["FailedOperation.EngineServerLimitExceeded", "LimitExceeded"],
+    TimedOut: ["FailedOperation.EngineRequestTimeout"],
+    Unavailable: ["FailedOperation.EngineServerError"],
+    ContentRefused: ["OperationDenied.TextIllegalDetected", "OperationDenied.ImageIllegalDetected"],
+    CredentialRejected: [
+      "AuthFailure.SecretIdNotFound",
+      "AuthFailure.SignatureExpire",
+      "AuthFailure.SignatureFailure",
+      "AuthFailure.TokenFailure",
+      "AuthFailure.UnauthorizedOperation",
+      "FailedOperation.UserUnAuthError",
+      "FailedOperation.ServiceNotActivated"
+    ]
   },
   // RFC 6749 section 5.2 and RFC 6750 section 3.1
   oauth: {
@@ -377,8 +441,6 @@ export const families: Group = {
     "BadGatewayError"
   ],
   TimedOut: [
-    "DEADLINE_EXCEEDED",
-    "DeadlineExceeded",
     "timeout_exceeded",
     "gateway_timeout",
     "APIConnectionTimeoutError",
@@ -410,21 +472,22 @@ interface Known {
   readonly source: string
 }
 
-const index = (all: { readonly [source: string]: Group }): ReadonlyMap<string, Known> => {
+const index = (
+  all: { readonly [source: string]: Group },
+  name: (code: string) => string
+): ReadonlyMap<string, Known> => {
   const map = new Map<string, Known>()
   for (const [source, group] of Object.entries(all)) {
     for (const [meaning, codes] of Struct.entries(group)) {
-      for (const code of codes ?? []) {
-        const name = bare(code)
-        if (!map.has(name)) map.set(name, { meaning, source })
-      }
+      for (const code of codes ?? []) if (!map.has(name(code))) map.set(name(code), { meaning, source })
     }
   }
   return map
 }
 
-const documented = index(groups)
-const repeated = index({ "a status family": families })
+const asSent = index(groups, (code) => code)
+const documented = index(groups, bare)
+const repeated = index({ "a status family": families }, bare)
 
 /** All that a code says by itself. */
 export interface Reading {
@@ -438,7 +501,7 @@ export interface Reading {
 
 const read = (code: string): Reading => {
   const name = bare(code)
-  const known = documented.get(name)
+  const known = asSent.get(code) ?? documented.get(name)
   const family = repeated.get(name)
   return {
     known,
