@@ -678,6 +678,69 @@ const mutants = [
     "return attempt === 2 || call.streamed",
     "return attempt < 0 || call.streamed",
     recovering
+  ],
+  [
+    "a header's code that nobody reads",
+    diagnosis,
+    "answer === last && codes.length === 0",
+    "answer === last && codes.length < 0",
+    readings
+  ],
+  [
+    "a pool that is empty under a throttle",
+    diagnosis,
+    "status === 429 && word !== Markers.pool",
+    "status === 429",
+    readings
+  ],
+  [
+    "a generation cut at its cap that is asked for again",
+    diagnosis,
+    "if (unmade && end?._tag === \"OutputCap\")",
+    "if (unmade && end?._tag === \"Failed\")",
+    readings
+  ],
+  [
+    "a relay's exception before the words that it relays",
+    diagnosis,
+    "named === undefined || kindOf(named.meaning) === \"Unavailable\"",
+    "named === undefined",
+    readings
+  ],
+  [
+    "a cut array that nobody reads",
+    "packages/core/src/internal/answers.ts",
+    "if (frame && broken && first === \"[\")",
+    "if (frame && !broken && first === \"[\")",
+    readings
+  ],
+  [
+    "a silence that is no stream",
+    "packages/core/src/internal/answers.ts",
+    "if (isSilence(body)) {\n        framed = true",
+    "if (isSilence(\"\")) {\n        framed = true",
+    readings
+  ],
+  [
+    "a code that is read as another one that it is like",
+    "packages/core/src/internal/codes.ts",
+    "asSent.get(code) ?? documented.get(name)",
+    "documented.get(name)",
+    readings
+  ],
+  [
+    "a reason of Effect 4 that nobody walks",
+    "packages/core/src/internal/chain.ts",
+    "link === \"reason\" && typeof",
+    "link === \"cause\" && typeof",
+    readings
+  ],
+  [
+    "a page whose wait is not read",
+    reset,
+    "if (answers.page !== undefined) return proseResets(reader, textOf(rawOf(evidence).body) ?? \"\", \"Z\")",
+    "if (answers.page !== undefined) return",
+    resets
   ]
 ]
 

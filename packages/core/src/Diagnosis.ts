@@ -91,7 +91,8 @@ const fromCodeWords = (codes: ReadonlyArray<string>, status: number | undefined)
       : status >= 500 || status === 429 || status === 408
       ? word.kind === "Overloaded" || (word.kind === "QuotaExhausted" && status === 429 && word !== Markers.pool)
       : !Fault.isRetryable(word.kind)
-    if (speaks) return decision(word.kind, "code", code, word.name)
+    // who is shut out for what was asked before is shut out, whatever is asked
+    if (speaks) return decision(word.kind, "code", code, word.name, word.kind === "CredentialRejected")
   }
   return undefined
 }
@@ -182,7 +183,11 @@ const fromProse = (
       status: Number(status)
     }
   }
-  const decided = fromException(exceptions) ?? fromQuoted(prose) ?? firstOf(prose, Markers.prose)
+  const named = fromException(exceptions)
+  // an exception that says only that a server failed is what a relay makes of anything
+  const decided = named === undefined || kindOf(named.meaning) === "Unavailable"
+    ? fromQuoted(prose) ?? firstOf(prose, Markers.prose) ?? named
+    : named
   return decided === undefined ? undefined : { decided, status: undefined }
 }
 
@@ -280,7 +285,9 @@ const refined = (
       return (decided.firm || (status !== undefined && status >= 500)
         ? undefined
         : overflowIn(prose) ?? firstOf(prose, [Markers.purse, Markers.credential, Markers.refusal]) ??
-          surfacing(fromException(exceptions))) ?? firstOf(prose, [Markers.malformed]) ?? decided
+          surfacing(fromException(exceptions))) ??
+        // what depends on another one that failed: here, on what the model wrote
+        (status === 424 ? firstOf(prose, [Markers.malformed]) : undefined) ?? decided
     case "CredentialRejected":
       return (decided.firm ? undefined : overflowIn(prose) ?? firstOf(prose, [Markers.purse, Markers.refusal])) ??
         decided

@@ -140,9 +140,9 @@ export const byType: ReadonlyMap<string, (type: string, frame: unknown) => Strea
 
 /**
  * Whether a frame ends its stream, and how: `[DONE]`, Anthropic's `message_stop` and `message_delta`, OpenAI's
- * `response.completed`, `response.incomplete` and `response.failed`, Ollama's `done`, and a stop reason of any
- * dialect; Gemini's `promptFeedback.blockReason` refuses. A frame that ends nothing gives nothing. It reads an already split frame: the payload text or its parsed
- * JSON, never raw SSE.
+ * `response.completed`, `response.incomplete` and `response.failed`, Ollama's `done`, Gemini's
+ * `promptFeedback.blockReason`, and a stop reason of any dialect. A frame that ends nothing gives nothing. It reads an
+ * already split frame: the payload text or its parsed JSON, never raw SSE.
  *
  * @example
  * ```ts

@@ -111,10 +111,21 @@ describe("Diagnosis, what outranks what", () => {
   })
 
   it("what a model wrote wrong is asked for again, whatever the status under which it is told", () => {
-    for (const status of [400, 424, 500]) {
+    for (const status of [424, 500]) {
       assert.strictEqual(said(status, "error parsing tool call: raw='{', err=EOF")._tag, "GenerationMalformed")
     }
+    // a request can hold such a call as well, which is malformed however often it is sent
+    assert.strictEqual(said(400, "failed to parse tool call arguments")._tag, "RequestRejected")
     assert.strictEqual(said(401, "error parsing tool call")._tag, "CredentialRejected")
+  })
+
+  it("who is shut out is shut out, whatever for", () => {
+    const error = {
+      type: "user_blocked",
+      message: "Your access has been restricted due to repeated policy violations."
+    }
+    assert.strictEqual(http(403, { error })._tag, "CredentialRejected")
+    assert.strictEqual(said(403, "blocked due to repeated policy violations")._tag, "ContentRefused")
   })
 
   it("a pool in the name of a code is empty where the status rejects, and a throttle's where it throttles", () => {
@@ -165,6 +176,10 @@ describe("Diagnosis, what may not speak", () => {
     assert.strictEqual(said(400, "ThrottlingException: slow")._tag, "RequestRejected")
     assert.strictEqual(said(400, "litellm.ContextWindowExceededError: too much")._tag, "ContextOverflowed")
     assert.strictEqual(thrown(new Error("litellm.RateLimitError: slow"))._tag, "RateLimited")
+    // what a relay makes of anything says less than the words that it relays
+    const relayed = (words: string) => thrown(new Error(`litellm.InternalServerError: ${words}`))._tag
+    assert.strictEqual(relayed("it broke"), "Unavailable")
+    assert.strictEqual(relayed("[Errno 101] Network is unreachable"), "Unreachable")
   })
 
   it("an object that a sentence quotes, unless it reports an error", () => {
@@ -505,7 +520,8 @@ describe("Diagnosis, the closed list of phrases", () => {
         "Rate limit exceeded",
         "You have been rate limited",
         "Too many requests",
-        "google.api: Resource exhausted"
+        "google.api: Resource exhausted",
+        "Concurrency limit exceeded for account, please retry later"
       ],
       misses: ["unknown parameter rate_limit", "rate limits are described in the docs", "at a high rate, limitless"]
     },
@@ -531,7 +547,8 @@ describe("Diagnosis, the closed list of phrases", () => {
         "You're out of extra usage",
         "余额不足",
         "token quota is not enough, token remain quota: 0",
-        "Key limit exceeded (weekly limit)"
+        "Key limit exceeded (weekly limit)",
+        "Third-party apps now draw from your extra usage"
       ],
       misses: ["No credits were charged", "balance the load", "see the billing page", "the quota is enough"]
     },
@@ -543,6 +560,7 @@ describe("Diagnosis, the closed list of phrases", () => {
         "invalid x-api-key",
         "Could not load the default credentials",
         "Could not resolve authentication method",
+        "Reauthentication is needed.",
         "Organization has been restricted"
       ],
       misses: [
@@ -572,6 +590,7 @@ describe("Diagnosis, the closed list of phrases", () => {
       hits: [
         "user-cancelled",
         "All fibers interrupted without errors.",
+        "Post \"https://api.example.com/v1\": context canceled",
         "Request aborted when fetching x: This operation was aborted",
         "Request was aborted.",
         "This operation was aborted",
@@ -585,7 +604,8 @@ describe("Diagnosis, the closed list of phrases", () => {
         "The server is busy",
         "currently experiencing high demand",
         "no available capacity",
-        "stubs::OVERLOADED_TOO_MANY_RETRIES"
+        "stubs::OVERLOADED_TOO_MANY_RETRIES",
+        "Too many connections, please wait"
       ],
       misses: ["operator overloads", "busy signal", "the capacity of the glass"]
     },
@@ -620,7 +640,8 @@ describe("Diagnosis, the closed list of phrases", () => {
       hits: [
         "Connect Timeout Error (attempted address: api.example.com:443)",
         "connection timed out",
-        "Connection timed out after 5001 milliseconds"
+        "Connection timed out after 5001 milliseconds",
+        "dial tcp 203.0.113.7:443: i/o timeout"
       ],
       misses: ["connect the dots"]
     },
@@ -630,7 +651,8 @@ describe("Diagnosis, the closed list of phrases", () => {
         "timeout",
         "deadline exceeded",
         "deadline of 30000 ms exceeded",
-        "Connection timed out after 120000 ms"
+        "Connection timed out after 120000 ms",
+        "read tcp 203.0.113.7:443: i/o timeout"
       ],
       misses: ["timeout must be a number", "two timelines"]
     },
@@ -646,7 +668,11 @@ describe("Diagnosis, the closed list of phrases", () => {
         "net::ERR_HTTP2_PROTOCOL_ERROR",
         "http2 request did not get a response",
         "Connection broken: IncompleteRead(512 bytes read)",
-        "WebSocket closed"
+        "WebSocket closed",
+        "dial tcp: lookup api.example.com: no such host",
+        "Post \"https://api.example.com/v1\": EOF",
+        "remote error: tls: bad record MAC",
+        "request to https://api.example.com/v1 failed, reason: "
       ],
       misses: [
         "the contract was terminated early",
@@ -734,6 +760,9 @@ describe("Diagnosis, which limit and whose", () => {
     ["allowance account", { error: { message: "on tokens per day (TPD): Limit 100000" } }],
     ["allowance account", { message: "limited to 1000 API calls / month" }],
     ["allowance account", { error: { message: "Rate limit exceeded: free-models-per-day" } }],
+    ["allowance account", { error: { message: "Rate limit exceeded: limit_rpd/acme/model" } }],
+    ["allowance account", { error: { message: "Rate limit exceeded for the 5h bucket" } }],
+    ["allowance account", { error: { message: "All accounts have exhausted their quota" } }],
     ["allowance account", { error: { message: "Rate limit of 50 per 86400s exceeded for UserByModelByDay." } }],
     ["allowance account", { error: { code: "user_weekly_rate_limited" } }],
     ["allowance account", { error: {} }, {

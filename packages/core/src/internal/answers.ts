@@ -208,6 +208,7 @@ interface Walk {
 
 /** Whether brackets nest deeper than any answer does; parsing them costs far more than their length. */
 const isAbyss = (text: string): boolean => {
+  if (text.length <= ABYSS_FROM) return false
   let depth = 0
   for (let i = 0; i < text.length; i++) {
     const c = text.charCodeAt(i)
@@ -222,7 +223,7 @@ const isAbyss = (text: string): boolean => {
 
 /** The value that a text is as JSON; nothing if it is none, or nests too deep to be worth its parsing. */
 export const parse = (text: string): unknown => {
-  if (text.length > ABYSS_FROM && isAbyss(text)) return undefined
+  if (isAbyss(text)) return undefined
   try {
     const value: unknown = JSON.parse(text)
     return value
@@ -282,6 +283,7 @@ const quoted = (text: string): unknown => {
     const end = closing(text, start)
     if (end > start) {
       const region = text.slice(start, end + 1)
+      if (isAbyss(region)) return undefined
       const value = parse(region) ?? parse(fromRepr(region))
       if (isEnvelope(isList(value) ? value[0] : value)) return value
     }

@@ -15,7 +15,7 @@ const marker = (kind: Kind, name: string, pattern: RegExp): Marker => ({ kind, n
 export const throttle = marker(
   "RateLimited",
   "a throttle",
-  /\brate[ _-]?limit(?:s|ed|ing)?[ _-](?:was |is |has been |have been )?(?:exceeded|reached|hit|error|of \d)|\brate[ -]limited\b|exceed(?:ed|s|ing)?\b[^.]{0,60}\brate limit|reached[^.]{0,60}\brate limit|too many (?:concurrent )?requests|(?:request|call)s? (?:was|were|is|are|has been|got|being) throttled|\bthrottling(?:exception|error)\b|exceeded your (?:current|monthly|daily) quota|\bquota (?:has been )?exceeded\b|\bresource ?(?:has been )?exhausted\b|usage limit (?:has been )?(?:reached|exceeded)|(?:hit|reached) (?:your|the) (?:[\w-]{1,16} )?limit/i
+  /\brate[ _-]?limit(?:s|ed|ing)?[ _-](?:was |is |has been |have been )?(?:exceeded|reached|hit|error|of \d)|\brate[ -]limited\b|exceed(?:ed|s|ing)?\b[^.]{0,60}\brate limit|reached[^.]{0,60}\brate limit|too many (?:concurrent )?requests|concurrency limit (?:has been )?(?:exceeded|reached)|(?:request|call)s? (?:was|were|is|are|has been|got|being) throttled|\bthrottling(?:exception|error)\b|exceeded your (?:current|monthly|daily) quota|\bquota (?:has been )?exceeded\b|\bresource ?(?:has been )?exhausted\b|usage limit (?:has been )?(?:reached|exceeded)|(?:hit|reached) (?:your|the) (?:[\w-]{1,16} )?limit/i
 )
 
 export const overflow = marker(
@@ -27,13 +27,13 @@ export const overflow = marker(
 export const purse = marker(
   "QuotaExhausted",
   "an empty purse",
-  /credit balance is (?:too low|insufficient|negative|empty)|insufficient (?:account |available |remaining |prepaid )?(?:balance|credits?|funds|quota balance)|(?:balance|credits?|funds) (?:is|are|has been|have been) (?:insufficient|exhausted|depleted|not enough|used up|too low)|(?:not enough|out of|run out of|ran out of|no (?:more |remaining )?(?!credits were|credits have)|requires? more|lack of|depleted your|exhausted your|used (?:up )?all (?:of )?(?:your |the )?(?:available |included |monthly |free )?)\s?(?:prepaid |api |available |remaining )?(?:credits?\b|funds\b|balance\b)|exceeded your (?:monthly |daily )?(?:included |free )?credits|\bout of (?:extra )?usage\b|(?:add|purchase|buy|top up|recharge)[^.]{0,32}\b(?:credits?|funds|balance|extra usage)\b|(?:please|to) recharge\b|\bquota (?:is )?(?:not enough|insufficient)|\b(?:key|credit|api key) limit (?:exceeded|reached)|failure to pay|(?:unpaid|past[- ]due|overdue) (?:invoice|bill|balance)|(?:no|add a|invalid|missing|update your) (?:valid )?payment method|payment (?:is )?required|(?:spend(?:ing)?|billing|cost|budget) (?:limit|cap|hard limit)[^.]{0,24}(?:reached|exceeded|hit)|(?:reach\w{0,3}|exceed\w{0,3}|hit|over)[^.]{0,40}\b(?:spend(?:ing)?|billing|budget|usage|credit) (?:limit|cap)s?\b|budget has been exceeded|exceeded (?:your |the )?(?:max(?:imum)? )?budget|(?:account|subscription|plan)[^.]{0,24} (?:in arrears|overdue|past due|has expired|is suspended[^.]{0,40}billing)|billing (?:is )?(?:not active|not enabled|disabled)|enable billing|余额不足|欠费|额度(?:已)?(?:用尽|不足)|充值/i
+  /credit balance is (?:too low|insufficient|negative|empty)|insufficient (?:account |available |remaining |prepaid )?(?:balance|credits?|funds|quota balance)|(?:balance|credits?|funds) (?:is|are|has been|have been) (?:insufficient|exhausted|depleted|not enough|used up|too low)|(?:not enough|out of|run out of|ran out of|no (?:more |remaining )?(?!credits were|credits have)|requires? more|lack of|depleted your|exhausted your|used (?:up )?all (?:of )?(?:your |the )?(?:available |included |monthly |free )?)\s?(?:prepaid |api |available |remaining )?(?:credits?\b|funds\b|balance\b)|exceeded your (?:monthly |daily )?(?:included |free )?credits|\bout of (?:extra )?usage\b|draws? from your extra usage|(?:add|purchase|buy|top up|recharge)[^.]{0,32}\b(?:credits?|funds|balance|extra usage)\b|(?:please|to) recharge\b|\bquota (?:is )?(?:not enough|insufficient)|\b(?:key|credit|api key) limit (?:exceeded|reached)|failure to pay|(?:unpaid|past[- ]due|overdue) (?:invoice|bill|balance)|(?:no|add a|invalid|missing|update your) (?:valid )?payment method|payment (?:is )?required|(?:spend(?:ing)?|billing|cost|budget) (?:limit|cap|hard limit)[^.]{0,24}(?:reached|exceeded|hit)|(?:reach\w{0,3}|exceed\w{0,3}|hit|over)[^.]{0,40}\b(?:spend(?:ing)?|billing|budget|usage|credit) (?:limit|cap)s?\b|budget has been exceeded|exceeded (?:your |the )?(?:max(?:imum)? )?budget|(?:account|subscription|plan)[^.]{0,24} (?:in arrears|overdue|past due|has expired|is suspended[^.]{0,40}billing)|billing (?:is )?(?:not active|not enabled|disabled)|enable billing|余额不足|欠费|额度(?:已)?(?:用尽|不足)|充值/i
 )
 
 export const credential = marker(
   "CredentialRejected",
   "a bad key",
-  /(?:invalid|incorrect|wrong|bad|expired|missing|revoked|unknown|malformed|no)\s(?:or (?:missing|expired|invalid) )?(?:x-|openai |anthropic |gemini |google )?api[- _]?key|api[- _]?key[^.]{0,24}(?:\bnot (?:valid|found|provided|set|recognized|active)|is (?:invalid|incorrect|missing|expired|required|disabled)|\b(?:invalid|expired|revoked|missing|leaked)\b)|(?:access|auth(?:entication|orization)?|bearer|oauth|session|security) ?tokens?[^.]{0,24}(?:expired|invalid|revoked|missing)|(?:invalid|expired|missing|incorrect) (?:authentication|authorization|credentials?|bearer|access token|auth(?:entication)? token|token\b(?! count| limit))|(?:authentication|authorization) (?:failed|required|error)|(?:could not|unable to|failed to) (?:authenticate|validate (?:the )?credentials)|\bunauthori[sz]ed\b|not authenticated|(?:could not|unable to|failed to|cannot) (?:resolve|load|find|locate|obtain|refresh)\b[^.]{0,32}\b(?:authentication|credentials?|api[- _]?key|access token)|(?:organi[sz]ation|account|workspace|project|api[- _]?key)\b[^.]{0,16} (?:has been|was|is) (?:restricted|suspended|banned|deactivated|blocked|terminated)\b|(?:api ?key|密钥|令牌|token)[^。]{0,8}(?:无效|错误|过期|不正确)|身份验证失败|鉴权失败/i
+  /(?:invalid|incorrect|wrong|bad|expired|missing|revoked|unknown|malformed|no)\s(?:or (?:missing|expired|invalid) )?(?:x-|openai |anthropic |gemini |google )?api[- _]?key|api[- _]?key[^.]{0,24}(?:\bnot (?:valid|found|provided|set|recognized|active)|is (?:invalid|incorrect|missing|expired|required|disabled)|\b(?:invalid|expired|revoked|missing|leaked)\b)|(?:access|auth(?:entication|orization)?|bearer|oauth|session|security) ?tokens?[^.]{0,24}(?:expired|invalid|revoked|missing)|(?:invalid|expired|missing|incorrect) (?:authentication|authorization|credentials?|bearer|access token|auth(?:entication)? token|token\b(?! count| limit))|(?:authentication|authorization) (?:failed|required|error)|(?:could not|unable to|failed to) (?:authenticate|validate (?:the )?credentials)|\bunauthori[sz]ed\b|not authenticated|re-?authenticat(?:e|ion)\b[^.]{0,16}(?:needed|required|necessary)|(?:could not|unable to|failed to|cannot) (?:resolve|load|find|locate|obtain|refresh)\b[^.]{0,32}\b(?:authentication|credentials?|api[- _]?key|access token)|(?:organi[sz]ation|account|workspace|project|api[- _]?key)\b[^.]{0,16} (?:has been|was|is) (?:restricted|suspended|banned|deactivated|blocked|terminated)\b|(?:api ?key|密钥|令牌|token)[^。]{0,8}(?:无效|错误|过期|不正确)|身份验证失败|鉴权失败/i
 )
 
 export const refusal = marker(
@@ -43,7 +43,7 @@ export const refusal = marker(
 )
 
 const overloadWords =
-  /(?<![a-z])overload(?:ed|ing)?(?![a-z])|\b(?:server|engine|model|service|system|backend|provider|api)s? (?:is |are )?(?:currently |temporarily |too )*busy\b|(?:at|over|out of|no (?:available )?|insufficient |exceeded |limited |beyond )\s?(?:its |our |current |full |maximum )*capacity\b|capacity (?:exceeded|exhausted|constraints|limit)|(?:high|heavy|increased|unusual(?:ly high)?|too much|peak|excessive) (?:demand|traffic|load|usage|volume)|too many (?:pending|queued|concurrent) requests|(?:queue|pending requests)[^.]{0,24}(?:full|exceeded|overflow)|no (?:healthy |available )?(?:workers?|instances?|gpus?|replicas?|slots?) (?:is |are )?(?:currently )?available|slow down|负载(?:过高|较高)|繁忙|访问量过大|拥挤/i
+  /(?<![a-z])overload(?:ed|ing)?(?![a-z])|\b(?:server|engine|model|service|system|backend|provider|api)s? (?:is |are )?(?:currently |temporarily |too )*busy\b|(?:at|over|out of|no (?:available )?|insufficient |exceeded |limited |beyond )\s?(?:its |our |current |full |maximum )*capacity\b|capacity (?:exceeded|exhausted|constraints|limit)|(?:high|heavy|increased|unusual(?:ly high)?|too much|peak|excessive) (?:demand|traffic|load|usage|volume)|too many (?:pending|queued|concurrent) requests|too many (?:open |concurrent )?connections|(?:queue|pending requests)[^.]{0,24}(?:full|exceeded|overflow)|no (?:healthy |available )?(?:workers?|instances?|gpus?|replicas?|slots?) (?:is |are )?(?:currently )?available|slow down|负载(?:过高|较高)|繁忙|访问量过大|拥挤/i
 
 export const overload = marker("Overloaded", "an overload", overloadWords)
 
@@ -55,7 +55,7 @@ export const malformed = marker(
 
 /** A pool that a plan, a day, a week or a month grants, as prose and ids name it. */
 export const allowance =
-  /(?:per|by)[ _-]?(?:day|week|month)(?![a-z])|per(?:day|week|month)(?=per|[A-Z_-]|$)|\/ ?(?:day|week|month)\b|\b(?:daily|weekly|monthly)\b|\b(?:TPD|RPD)\b|\ba (?:day|week|month)\b|\b\d{1,2}[ -]?(?:hour|hr|h)s? (?:usage |session |rolling )?(?:limit|window|quota|bucket)|\bfive[_ -]hours?\b|\bseven[_ -]days?\b|(?:plan|usage|subscription|session) limit (?:has been )?(?:reached|exceeded)|(?:reached|hit|exceeded)[^.]{0,24}\b(?:usage|session|plan|subscription) limit|(?:hit|reached) your limit\b|free[- ]tier (?:limit|quota) (?:reached|exceeded|exhausted)|individual quota|try again (?:tomorrow|next (?:week|month))|每(?:天|日|周|月)|小时的?使用上限|(?:日|周|月)(?:限额|配额|额度)/i
+  /(?:per|by)[ _-]?(?:day|week|month)(?![a-z])|per(?:day|week|month)(?=per|[A-Z_-]|$)|\/ ?(?:day|week|month)\b|\b(?:daily|weekly|monthly)\b|(?<![a-z])(?:TPD|RPD)(?![a-z])|exhausted (?:their|your|its) quota|\ba (?:day|week|month)\b|\b\d{1,2}[ -]?(?:hour|hr|h)s? (?:usage |session |rolling )?(?:limit|window|quota|bucket)|\bfive[_ -]hours?\b|\bseven[_ -]days?\b|(?:plan|usage|subscription|session) limit (?:has been )?(?:reached|exceeded)|(?:reached|hit|exceeded)[^.]{0,24}\b(?:usage|session|plan|subscription) limit|(?:hit|reached) your limit\b|free[- ]tier (?:limit|quota) (?:reached|exceeded|exhausted)|individual quota|try again (?:tomorrow|next (?:week|month))|每(?:天|日|周|月)|小时的?使用上限|(?:日|周|月)(?:限额|配额|额度)/i
 
 /** The size of a request, as a throttle states it. */
 export const requested = /equested[:= ]{1,3}\d/
@@ -74,14 +74,14 @@ export const hopeless = marker(
 export const timeout = marker(
   "TimedOut",
   "a timeout",
-  /\btimed[ -]?out\b|\btime-?out\b(?! (?:must|parameter|value|option|should))|deadline (?:of \d{1,9} ?m?s )?(?:exceeded|expired)|idle time-?out\b|\bnet::ERR_TIMED_OUT/i
+  /\btimed[ -]?out\b|\btime-?out\b(?! (?:must|parameter|value|option|should))|deadline (?:of \d{1,9} ?m?s )?(?:exceeded|expired)|idle time-?out\b|i\/o time-?out\b|\bnet::ERR_TIMED_OUT/i
 )
 
 /** A clock that ran out before there was a connection. */
 export const connecting = marker(
   "Unreachable",
   "a connect timeout",
-  /without establishing a connection|\bconnect(?:ion|ing)? (?:attempt )?time(?:d )?-?out(?! after \d{1,9} ms\b)/i
+  /without establishing a connection|dial tcp[^\n]{0,120}i\/o time-?out|\bconnect(?:ion|ing)? (?:attempt )?time(?:d )?-?out(?! after \d{1,9} ms\b)/i
 )
 
 /** An HTTP client's own clock, whatever code it hides behind. */
@@ -117,7 +117,7 @@ export const prose: ReadonlyArray<Marker> = [
   marker(
     "Aborted",
     "an abort",
-    /(?:^|: )(?:the |this )?(?:request|operation|user|call|fetch)?(?:[ _-]?(?:was|is))?[ _-]?(?:aborted|cancell?ed)(?: a request| by (?:the )?(?:user|caller|client))?\.?$|\ball fibers interrupted\b/im
+    /(?:^|: )(?:the |this )?(?:request|operation|user|call|fetch)?(?:[ _-]?(?:was|is))?[ _-]?(?:aborted|cancell?ed)(?: a request| by (?:the )?(?:user|caller|client))?\.?$|\ball fibers interrupted\b|\bcontext cancell?ed$/im
   ),
   marker(
     "Unreachable",
@@ -135,7 +135,7 @@ export const prose: ReadonlyArray<Marker> = [
   marker(
     "Unreachable",
     "a broken connection",
-    /socket hang up|other side closed|premature close|connection (?:was |has been |is )?(?:reset|refused|closed|aborted|lost|dropped|broken|ended|interrupted|terminated|timed out|error)|did not (?:get|receive) (?:a |any )?response|error in input stream|\bnet::ERR_|network (?:error|request failed|connection was lost|is unreachable|changed|socket disconnected)|server disconnected|(?:peer|server) closed (?:the )?connection|incomplete ?(?:chunked )?read|error sending request|error (?:reading|decoding) (?:a |the )?(?:body|response body)|unable to connect|failed to (?:fetch|connect)|networkerror when attempting|could not connect|load failed|fetch failed|^terminated$|(?<!web)socket (?:was |connection was )?closed|broken pipe|unexpected (?:eof|end of file)|getaddrinfo|(?:name|dns) (?:resolution|lookup) fail|\b(?:ECONNRESET|ECONNREFUSED|ECONNABORTED|ENOTFOUND|EAI_AGAIN|EPIPE|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|UND_ERR_SOCKET|UND_ERR_CONNECT_TIMEOUT)\b|websocket[^.]{0,24}(?:closed|disconnected)(?![^.]{0,12}\b(?:1000|1001|1008|[34]\d{3})\b)|goaway/im
+    /socket hang up|no such host|dial tcp|(?:^|: )(?:unexpected )?EOF$|bad record mac|request to https?:\S{1,300} failed, reason:|other side closed|premature close|connection (?:was |has been |is )?(?:reset|refused|closed|aborted|lost|dropped|broken|ended|interrupted|terminated|timed out|error)|did not (?:get|receive) (?:a |any )?response|error in input stream|\bnet::ERR_|network (?:error|request failed|connection was lost|is unreachable|changed|socket disconnected)|server disconnected|(?:peer|server) closed (?:the )?connection|incomplete ?(?:chunked )?read|error sending request|error (?:reading|decoding) (?:a |the )?(?:body|response body)|unable to connect|failed to (?:fetch|connect)|networkerror when attempting|could not connect|load failed|fetch failed|^terminated$|(?<!web)socket (?:was |connection was )?closed|broken pipe|unexpected (?:eof|end of file)|getaddrinfo|(?:name|dns) (?:resolution|lookup) fail|\b(?:ECONNRESET|ECONNREFUSED|ECONNABORTED|ENOTFOUND|EAI_AGAIN|EPIPE|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|UND_ERR_SOCKET|UND_ERR_CONNECT_TIMEOUT)\b|websocket[^.]{0,24}(?:closed|disconnected)(?![^.]{0,12}\b(?:1000|1001|1008|[34]\d{3})\b)|goaway/im
   ),
   cut
 ]
