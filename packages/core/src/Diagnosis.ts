@@ -76,7 +76,9 @@ const fromCodes = (codes: ReadonlyArray<string>, own: Options["codes"]): Decisio
     if (known === undefined) continue
     const next = (): Decision => decision(known.meaning, "code", code, `a code of ${known.source}`, true)
     if (found === undefined) found = next()
-    else if (kindOf(found.meaning) === "RateLimited" && known.meaning === "QuotaExhausted") return next()
+    else if (
+      kindOf(found.meaning) === "RateLimited" && (known.meaning === "QuotaExhausted" || known.meaning === "Overloaded")
+    ) return next()
   }
   return found
 }
@@ -89,7 +91,8 @@ const fromCodeWords = (codes: ReadonlyArray<string>, status: number | undefined)
     const speaks = status === undefined
       ? word !== Markers.pool
       : status >= 500 || status === 429 || status === 408
-      ? word.kind === "Overloaded" || (word.kind === "QuotaExhausted" && status === 429 && word !== Markers.pool)
+      ? word.kind === "Overloaded" || (word.kind === "TimedOut" && status === 504) ||
+        (word.kind === "QuotaExhausted" && status === 429 && word !== Markers.pool)
       : !Fault.isRetryable(word.kind)
     // who is shut out for what was asked before is shut out, whatever is asked
     if (speaks) return decision(word.kind, "code", code, word.name, word.kind === "CredentialRejected")
@@ -136,9 +139,9 @@ const fromStatus = (status: number, page: string | undefined): Decision =>
     ? decision("Unavailable", "status", "403", "an HTML page at 403 is an edge, not the provider")
     : decision(kindOfStatus(status), "status", String(status), "its status")
 
-const errorHeader = /^x-(?:amzn-errortype|ms-error-code)$/i
+const errorHeader = /^x-(?:amzn-errortype|ms-error-code|vercel-error)$/i
 
-/** The error class that AWS and Azure put into a header. */
+/** The error class that AWS, Azure and Vercel put into a header. */
 const headerCodes = (headers: unknown): ReadonlyArray<string> => {
   const codes: Array<string> = []
   eachHeader(headers, (name, value) => {
@@ -286,15 +289,14 @@ const refined = (
         ? undefined
         : overflowIn(prose) ?? firstOf(prose, [Markers.purse, Markers.credential, Markers.refusal]) ??
           surfacing(fromException(exceptions))) ??
-        // what depends on another one that failed: here, on what the model wrote
-        (status === 424 ? firstOf(prose, [Markers.malformed]) : undefined) ?? decided
+        firstOf(prose, status === 424 ? [Markers.sampled, Markers.malformed] : [Markers.sampled]) ?? decided
     case "CredentialRejected":
       return (decided.firm ? undefined : overflowIn(prose) ?? firstOf(prose, [Markers.purse, Markers.refusal])) ??
         decided
     case "Unavailable":
     case "Overloaded":
     case "TimedOut":
-      return firstOf(prose, [Markers.malformed]) ??
+      return firstOf(prose, [Markers.sampled, Markers.malformed]) ??
         (status !== undefined && status >= 500 ? overflowIn(prose) : undefined) ??
         (kind === "Unavailable" && status === 503 ? firstOf(prose, [Markers.overload]) : undefined) ?? decided
     default:
@@ -380,7 +382,8 @@ const fromResponseLeaf = (response: Evidence.Response, own: Options["codes"]): D
   const said = found === undefined ? fromProse(prose, exceptionsOf(list)) : undefined
   found ??= said?.decided
   if (found === undefined && end?._tag === "Failed") {
-    found = decision("Unavailable", "stop reason", end.reason, "the provider ended the answer with an error")
+    const kind = end.reason === "TIMEOUT" ? "TimedOut" : "Unavailable"
+    found = decision(kind, "stop reason", end.reason, "the provider ended the answer with an error")
   }
   if (found === undefined && cut) {
     found = cutShort
@@ -439,7 +442,10 @@ const fromProseLeaf = (leaf: Evidence.Transport | Evidence.Terminal, own: Option
       : decision("Unreachable", "transport", "no code", "the bytes did not arrive")
   }
   const distinct = names.filter((name) => !engineNames.has(name))
-  return fromCodes(distinct, own) ?? fromFamilies(distinct) ?? spoken ??
+  const named = fromFamilies(distinct)
+  // a name that says only that a server failed says less than the words beside it
+  const kind = named === undefined ? undefined : kindOf(named.meaning)
+  return fromCodes(distinct, own) ?? (kind === "Unavailable" ? undefined : named) ?? spoken ?? named ??
     unrecognized("text", "no known phrase", "nothing typed or written that is known")
 }
 

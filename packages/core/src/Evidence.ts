@@ -305,7 +305,7 @@ export const fromUnknown = (thrown: unknown): { readonly evidence: Evidence; rea
     const message = typeof node === "string" ? node : text(peek(node, "description")) ?? text(peek(node, "message"))
     if (message !== undefined) {
       if (generic.test(message)) wrapped = message
-      else texts.unshift(message)
+      else if (message !== "[object Object]") texts.unshift(message)
     }
     const name = text(peek(node, "name"))
     if (name !== undefined) names.unshift(name)

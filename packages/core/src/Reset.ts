@@ -320,7 +320,7 @@ interface Name {
 const roleOf = (name: string): Role | undefined =>
   name === "date"
     ? "date"
-    : !/retry-after|reset|rate-?limit|^x-codex-/.test(name)
+    : !/retry-after|reset|rate-?limit|remaining|^x-codex-/.test(name)
     ? undefined
     : name.endsWith("retry-after-ms")
     ? "ms"
@@ -328,7 +328,7 @@ const roleOf = (name: string): Role | undefined =>
     ? "s"
     : name === "ratelimit" || name === "x-ratelimit"
     ? "structured"
-    : name.includes("reset")
+    : name.includes("reset") || name.endsWith("ratelimit-next")
     ? "reset"
     : /remaining|used-percent|utilization|status/.test(name)
     ? "left"
@@ -452,7 +452,7 @@ const span = `((?:${part}(?:[\\s,]|and\\s){0,3}){1,5})`
 const filler =
   "(?:(?:in|after|at|least|about|approximately|roughly|around|another|be|is|of|the|your|request|requests|again|once|delay)[\\s:~]{1,3}){0,5}"
 const cue =
-  "\\b(?:again|back|retry|wait(?: for)?|reset|resets|resetting|available|renews?|refresh(?:es)?|replenish(?:es|ed)?|lifted)\\b[\\s:,~]{1,3}"
+  "\\b(?:again|back|retry|wait(?: for)?|reset|resets|resetting|available|renews?|refresh(?:es)?|replenish(?:es|ed)?|lifted|(?:timed out|blocked|banned|suspended|paused) for)\\b[\\s:,~]{1,3}"
 const spans = new RegExp(`${cue}${filler}${span}`, "gi")
 const seconds = /\bretry[- _]after["']?\s{0,2}[:=]?\s{0,2}["']?(\d{1,12}(?:\.\d{1,9})?)(?![\d.]|\s{0,2}[a-z])/gi
 const dates =
@@ -466,17 +466,20 @@ const chineseUnits: Readonly<Record<string, number>> = {
   天: 86_400_000
 }
 const protobuf = /retry_delay\s{0,4}\{\s{0,8}seconds:\s{0,4}(\d{1,12})/g
-const clock = /\bresets?(?: at)? (\d{1,2})(?::(\d\d))?\s?(am|pm) \(([A-Za-z_]{2,32}(?:\/[A-Za-z_]{2,32}){0,2})\)/gi
+const clock =
+  /\bresets?(?: at| on)? (?:(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6} (\d{1,2}),? (?:at )?)?(\d{1,2})(?::(\d\d))?\s?(am|pm) \(([A-Za-z_]{2,32}(?:\/[A-Za-z_]{2,32}){0,2})\)/gi
 const piped = /limit reached\|(\d{10,13})\b/g
 
-/** The next time that a clock in a zone shows an hour. */
-const nextClock = (reader: Reader, hour: number, minute: number, zone: string): Moment => {
+/** The next time that a clock in a zone shows an hour, of a day of the year where one is named. */
+const nextClock = (reader: Reader, day: object | undefined, hours: number, minutes: number, zone: string): Moment => {
   const here = Option.flatMap(DateTime.make(reader.received), DateTime.setZoneNamed(zone))
   if (Option.isNone(here)) return "no time zone"
   if (Math.abs(reader.received) > 8e15) return "no date"
-  const today = DateTime.setParts(here.value, { hours: hour, minutes: minute, seconds: 0, millis: 0 })
-  const at = today.epochMillis > reader.received ? today : DateTime.add(today, { days: 1 })
-  return instant(reader, at.epochMillis)
+  const first = DateTime.setParts(here.value, { ...day, hours, minutes, seconds: 0, millis: 0 })
+  const later = first.epochMillis > reader.received
+    ? first
+    : DateTime.add(first, day === undefined ? { days: 1 } : { years: 1 })
+  return instant(reader, later.epochMillis)
 }
 
 const proseResets = (reader: Reader, prose: string, zone: string): void => {
@@ -494,12 +497,18 @@ const proseResets = (reader: Reader, prose: string, zone: string): void => {
   for (const [, found = ""] of text.matchAll(protobuf)) {
     reader.take("text", "retry_delay", found, bare(reader, Number(found), "s"))
   }
-  for (const [found, hour, minute, half = "", zone = ""] of text.matchAll(clock)) {
+  for (const [found, month, day, hour, minute, half = "", zone = ""] of text.matchAll(clock)) {
     reader.take(
       "text",
       "",
       found,
-      nextClock(reader, (Number(hour) % 12) + (half.toLowerCase() === "pm" ? 12 : 0), Number(minute ?? 0), zone)
+      nextClock(
+        reader,
+        month === undefined ? undefined : { month: months.get(month) ?? 1, day: Number(day) },
+        (Number(hour) % 12) + (half.toLowerCase() === "pm" ? 12 : 0),
+        Number(minute ?? 0),
+        zone
+      )
     )
   }
   for (const [, found = ""] of text.matchAll(piped)) reader.take("text", "", found, bare(reader, Number(found), "s"))

@@ -47,7 +47,7 @@ const words: Readonly<Record<StreamEnd["_tag"], ReadonlyArray<string>>> = {
     "model_context_window_exceeded"
   ],
   // OpenRouter and Cohere (error), z.ai (network_error)
-  Failed: ["error", "ERROR", "network_error", "failed"],
+  Failed: ["error", "ERROR", "TIMEOUT", "network_error", "failed"],
   // DeepSeek
   Overloaded: ["insufficient_system_resource"],
   // Gemini's FinishReason, Bedrock's StopReason, Groq

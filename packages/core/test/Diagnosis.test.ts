@@ -110,7 +110,38 @@ describe("Diagnosis, what outranks what", () => {
     assert.strictEqual(http(424, { code: "overloaded_error", originalStatusCode: 424 }, headers)._tag, "Overloaded")
   })
 
+  it("a model that is full outranks the throttle that tells of it", () => {
+    const error = { __type: "com.amazon.x#ThrottlingException", reason: "INSUFFICIENT_MODEL_CAPACITY" }
+    assert.strictEqual(http(429, error)._tag, "RateLimited")
+    assert.strictEqual(http(429, { code: "rate_limit_exceeded", type: "overloaded_error" })._tag, "Overloaded")
+  })
+
+  it("a gateway's 504 is a clock's where a code says so", () => {
+    assert.strictEqual(http(504, { fault: { detail: { reason: "TARGET_READ_TIMEOUT" } } })._tag, "TimedOut")
+    assert.strictEqual(http(504, "x", { "x-vercel-error": "FUNCTION_INVOCATION_TIMEOUT" })._tag, "TimedOut")
+    assert.strictEqual(http(504)._tag, "Unavailable")
+    assert.strictEqual(http(503, { code: "acme_upstream_timeout" })._tag, "Unavailable")
+  })
+
+  it("sentences in a list, beside a name that is their code", () => {
+    const body = (name: string, sentence: string) => ({ id: "1", name, errors: [sentence] })
+    assert.strictEqual(http(403, body("content_moderation", "no"))._tag, "ContentRefused")
+    assert.strictEqual(http(403, body("x", "flagged by our content moderation system"))._tag, "ContentRefused")
+    assert.strictEqual(http(403, { name: "content_moderation" })._tag, "CredentialRejected")
+  })
+
+  it("a house number of Spark's, and its stop by the clock of Cohere's", () => {
+    const spark = (code: number) => frame({ header: { code, message: "x", sid: "1" } })._tag
+    assert.deepStrictEqual([10_907, 11_202, 10_110].map(spark), ["ContextOverflowed", "RateLimited", "Overloaded"])
+    assert.strictEqual(frame({ type: "message-end", delta: { finish_reason: "TIMEOUT" } })._tag, "TimedOut")
+    assert.strictEqual(
+      frame("{\"is_finished\":false,\"text\":\"a\"}\n{\"is_finished\":false,\"text\":\"b\"}\n")._tag,
+      "StreamCut"
+    )
+  })
+
   it("what a model wrote wrong is asked for again, whatever the status under which it is told", () => {
+    assert.strictEqual(said(400, "Model response did not respect the required format.")._tag, "GenerationMalformed")
     for (const status of [424, 500]) {
       assert.strictEqual(said(status, "error parsing tool call: raw='{', err=EOF")._tag, "GenerationMalformed")
     }
@@ -488,6 +519,9 @@ describe("Diagnosis, what text may do", () => {
     assert.strictEqual(thrown(new Error("prompt has 142950 tokens, 503 of them bad"))._tag, "Unrecognized")
     assert.strictEqual(thrown(new Error("Request failed with status code 503"))._tag, "Unavailable")
     assert.strictEqual(thrown(new Error("HTTP 401"))._tag, "CredentialRejected")
+    assert.strictEqual(thrown(new Error("API Error: 402 budget pool"))._tag, "QuotaExhausted")
+    assert.strictEqual(thrown(new Error("Code Assist API error (429): capacity"))._tag, "RateLimited")
+    assert.strictEqual(thrown(new Error("Reason: Server error: 502"))._tag, "Unavailable")
   })
 })
 
@@ -506,12 +540,24 @@ describe("Diagnosis, the closed list of phrases", () => {
       ],
       misses: ["the certificate of achievement", "redirecting", "a peer certificate"]
     },
+    "a sample that cannot be used": {
+      hits: [
+        "Model produced invalid sequence as part of ToolUse",
+        "Model response did not respect the required format",
+        "Exceeded maximum retries (1) for output validation"
+      ],
+      misses: ["the model response is long", "output validation is a topic", "invalid model"]
+    },
+    "a client's own clock": {
+      hits: ["The request was canceled due to the configured HttpClient.Timeout of 100 seconds elapsing."],
+      misses: ["a time of 100 seconds elapsing"]
+    },
     "a malformed generation": {
       hits: [
         "Malformed function call: call:default_api",
         "error parsing tool call: raw='1'",
         "Unable to parse tool parameter JSON from model",
-        "Model produced invalid sequence as part of ToolUse"
+        "Malformed tool call"
       ],
       misses: ["the function call was fine", "malformed header"]
     },
@@ -521,7 +567,9 @@ describe("Diagnosis, the closed list of phrases", () => {
         "You have been rate limited",
         "Too many requests",
         "google.api: Resource exhausted",
-        "Concurrency limit exceeded for account, please retry later"
+        "Concurrency limit exceeded for account, please retry later",
+        "Upstream error from x: Request rate increased too quickly",
+        "授权错误：秒级流控超限"
       ],
       misses: ["unknown parameter rate_limit", "rate limits are described in the docs", "at a high rate, limitless"]
     },
@@ -531,7 +579,10 @@ describe("Diagnosis, the closed list of phrases", () => {
         "Prompt tokens too long",
         "input exceeds the context window of this model",
         "total number of tokens (prompt and prediction) cannot exceed 2048",
-        "`inputs` must have less than 4096 tokens. Given: 4545"
+        "`inputs` must have less than 4096 tokens. Given: 4545",
+        "number of input tokens must be no more than 7400, got 8123",
+        "The sum of prompt length (50857.0), query length (0) should not exceed max_num_tokens",
+        "token数量超过上限"
       ],
       misses: [
         "the context menu is long",
@@ -548,7 +599,10 @@ describe("Diagnosis, the closed list of phrases", () => {
         "余额不足",
         "token quota is not enough, token remain quota: 0",
         "Key limit exceeded (weekly limit)",
-        "Third-party apps now draw from your extra usage"
+        "Third-party apps now draw from your extra usage",
+        "Your current account balance is negative. Please top up to continue",
+        "Budget exhausted for this API key",
+        "You have 0 credits remaining"
       ],
       misses: ["No credits were charged", "balance the load", "see the billing page", "the quota is enough"]
     },
@@ -574,7 +628,8 @@ describe("Diagnosis, the closed list of phrases", () => {
     "a content policy": {
       hits: [
         "blocked by content filtering policy",
-        "your prompt was flagged as potentially violating our usage policy"
+        "your prompt was flagged as potentially violating our usage policy",
+        "Opus has safety measures that flagged this message"
       ],
       misses: ["content_filter parameter must be a boolean", "the content is empty", "retry policy"]
     },
@@ -582,7 +637,8 @@ describe("Diagnosis, the closed list of phrases", () => {
       hits: [
         "models/gemini-9 is not found for API version v1beta",
         "'file part audio/ogg' functionality not supported.",
-        "Streaming is required for operations that may take longer than 10 minutes"
+        "Streaming is required for operations that may take longer than 10 minutes",
+        "Unexpected endpoint or method. (POST /v1/messages)"
       ],
       misses: ["the model is not here", "streaming is fun", "a supported format"]
     },
@@ -590,6 +646,7 @@ describe("Diagnosis, the closed list of phrases", () => {
       hits: [
         "user-cancelled",
         "All fibers interrupted without errors.",
+        "1 CANCELLED: Cancelled on client",
         "Post \"https://api.example.com/v1\": context canceled",
         "Request aborted when fetching x: This operation was aborted",
         "Request was aborted.",
@@ -605,7 +662,10 @@ describe("Diagnosis, the closed list of phrases", () => {
         "currently experiencing high demand",
         "no available capacity",
         "stubs::OVERLOADED_TOO_MANY_RETRIES",
-        "Too many connections, please wait"
+        "Too many connections, please wait",
+        "Request dropped due to backpressure",
+        "Exceeds maximum queue size",
+        "服务忙，请稍后再试"
       ],
       misses: ["operator overloads", "busy signal", "the capacity of the glass"]
     },
@@ -628,7 +688,10 @@ describe("Diagnosis, the closed list of phrases", () => {
         "502 Bad Gateway",
         "Gateway Time-out",
         "Something went wrong, please try again later",
-        "Prediction interrupted; please retry (code: PA)"
+        "Prediction interrupted; please retry (code: PA)",
+        "Request failed during generation: Server error: CUDA error: an illegal memory access",
+        "Prediction failed: Director: unexpected error handling prediction (E9243)",
+        "The model has crashed without additional information. (Exit code: 1)"
       ],
       misses: ["finish_reason: stop", "an error in your code", "retry with other words"]
     },
@@ -641,7 +704,8 @@ describe("Diagnosis, the closed list of phrases", () => {
         "Connect Timeout Error (attempted address: api.example.com:443)",
         "connection timed out",
         "Connection timed out after 5001 milliseconds",
-        "dial tcp 203.0.113.7:443: i/o timeout"
+        "dial tcp 203.0.113.7:443: i/o timeout",
+        "net/http: TLS handshake timeout"
       ],
       misses: ["connect the dots"]
     },
@@ -672,7 +736,9 @@ describe("Diagnosis, the closed list of phrases", () => {
         "dial tcp: lookup api.example.com: no such host",
         "Post \"https://api.example.com/v1\": EOF",
         "remote error: tls: bad record MAC",
-        "request to https://api.example.com/v1 failed, reason: "
+        "request to https://api.example.com/v1 failed, reason: ",
+        "java.io.IOException: unexpected end of stream on https://api.example.com/...",
+        "Response payload is not completed: <TransferEncodingError: 400, message='x'>"
       ],
       misses: [
         "the contract was terminated early",
@@ -763,6 +829,7 @@ describe("Diagnosis, which limit and whose", () => {
     ["allowance account", { error: { message: "Rate limit exceeded: limit_rpd/acme/model" } }],
     ["allowance account", { error: { message: "Rate limit exceeded for the 5h bucket" } }],
     ["allowance account", { error: { message: "All accounts have exhausted their quota" } }],
+    ["allowance account", { error: { message: "Your quota will reset after 12h34m16s." } }],
     ["allowance account", { error: { message: "Rate limit of 50 per 86400s exceeded for UserByModelByDay." } }],
     ["allowance account", { error: { code: "user_weekly_rate_limited" } }],
     ["allowance account", { error: {} }, {

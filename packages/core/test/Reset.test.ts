@@ -46,6 +46,7 @@ describe("Reset, header by header", () => {
     ["x-codex-primary-reset-at", seconds(100), 100_000],
     ["x-codex-primary-reset-after-seconds", "471285", 471_285_000],
     ["reset_at", "2026-01-10 10:01:00 UTC", 60_000],
+    ["x-ratelimit-next", "2026-01-10T10:00:47.000Z", 47_000],
     ["llm-provider-x-ratelimit-reset-tokens", "3s", 3_000]
   ]
   it.each(headers)("%s: %s", (name, value, wait) => {
@@ -81,7 +82,7 @@ describe("Reset, body field by body field", () => {
 })
 
 describe("Reset, phrase by phrase", () => {
-  const phrases: ReadonlyArray<readonly [text: string, wait: number]> = [
+  const phrases: ReadonlyArray<readonly [text: string, wait: number | undefined]> = [
     ["Please try again in 6ms.", 6],
     ["Please try again in 20s. Visit the docs", 20_000],
     ["Please try again in 1m2.5s.", 62_500],
@@ -94,6 +95,11 @@ describe("Reset, phrase by phrase", () => {
     ["Please wait 71 minutes before trying again.", 4_260_000],
     ["Resets in 9h22m20s.", 33_740_000],
     ["Your limit resets in 58 hours", 208_800_000],
+    ["You have exceeded 150 requests within a 10 second period, and have been timed out for 60 seconds.", 60_000],
+    ["You've hit your limit · resets Jan 12 at 7am (America/Chicago)", 2 * DAY + 3 * 3_600_000],
+    ["You've hit your limit · resets Jan 10 at 3:30am (America/Chicago)", undefined],
+    ["You've hit your limit · resets 7am (America/Chicago)", 3 * 3_600_000],
+    ["You've hit your limit · resets 3:30am (America/Chicago)", 23.5 * 3_600_000],
     ["try again in 3 days 12 hours 5 minutes", 3 * DAY + 12 * 3_600_000 + 300_000],
     ["Too many requests, retry after 3 minutes.", 180_000],
     ["try again in an hour", 3_600_000],
@@ -167,7 +173,8 @@ describe("Reset, which of several", () => {
     { "x-codex-secondary-reset-after-seconds": "471285", "x-codex-secondary-used-percent": "30" },
     { "x-codex-secondary-reset-at": seconds(471_285), "x-codex-secondary-used-percent": "30" },
     { ratelimit: "\"api\";r=5;t=600" },
-    { ratelimit: "limit=100, remaining=7, reset=600" }
+    { ratelimit: "limit=100, remaining=7, reset=600" },
+    { "acme-fast-output-tokens-reset": "2026-01-10T11:00:00Z", "acme-fast-output-tokens-remaining": "19000" }
   ]
   it.each(open)("a window with something left does not count: %j", (headers) => {
     assert.strictEqual(fromHeaders({ ...headers, "retry-after": "3" }).reset?.waitMillis, 3_000)

@@ -327,6 +327,8 @@ const house = (node: Readonly<Record<string, unknown>>, key: string, under: stri
   const text = typeof peek(node, key) === "string"
   const envelope = under === "base_resp"
     ? "minimax"
+    : under === "header"
+    ? "spark"
     : peek(node, "object") === "error"
     ? "mistral"
     : key === "error_code" && peek(node, "error_msg") !== undefined
@@ -346,7 +348,7 @@ export const exceptionIn = (text: string): string | undefined => {
   const space = text.indexOf(" ")
   const colon = text.charCodeAt(space - 1) === 58
   if (space < 4 || space > 256 || !(colon || text.charCodeAt(space + 1) === 45)) return undefined
-  return /^(?:[A-Za-z_]\w{0,40}\.){0,5}([A-Z]\w{1,60}(?:Error|Exception|Exhausted|Unavailable|Exceeded)|Timeout):?$/
+  return /^(?:[A-Za-z_]\w{0,40}\.){0,5}([A-Z]\w{1,60}(?:Error|Exception|Exhausted|Unavailable|Exceeded|Behavior)|Timeout):?$/
     .exec(text.slice(0, space))?.[1]
 }
 
@@ -413,7 +415,7 @@ const visit = (walk: Walk, value: unknown, under: string, depth: number): void =
           if (!isCode(item)) {
             if (key === "reason") details = added(details, item)
           } else if (role === "code") codes = added(codes, item)
-          else if (key === "name" && !/(?:Error|Exception)$/.test(item)) break
+          else if (key === "name" && !/(?:Error|Exception)$/.test(item) && !isList(fields["errors"])) break
           else {
             types = added(types, item)
             ends ||= StreamEnd.byType.has(item)
@@ -433,7 +435,12 @@ const visit = (walk: Walk, value: unknown, under: string, depth: number): void =
         if (typeof item === "string") {
           texts = added(texts, item)
           if (isCode(item) && !item.includes(" ")) codes = added(codes, item)
-        } else if (role === "error" && key.endsWith("Exception")) types = added(types, key)
+        } else if (isList(item)) {
+          for (let i = 0, items = itemsOf(item); i < items; i++) {
+            const said = peek(item, String(i))
+            if (typeof said === "string") texts = added(texts, said)
+          }
+        } else if (key.endsWith("Exception")) types = added(types, key)
         visit(walk, item, key, depth + 1)
         break
       case "s":
@@ -515,6 +522,7 @@ const chunk =
 const isChunk = (value: unknown): boolean => {
   const type = peek(value, "type")
   return isList(peek(value, "choices")) || isList(peek(value, "candidates")) || peek(value, "done") === false ||
+    peek(value, "is_finished") === false ||
     (typeof type === "string" && chunk.test(type))
 }
 

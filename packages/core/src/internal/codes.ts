@@ -235,8 +235,7 @@ export const groups: { readonly [source: string]: Group } = {
   // huggingface.co/docs/text-generation-inference, router/src/infer
   huggingface: {
     Overloaded: ["overloaded"],
-    Unavailable: ["incomplete_generation", "generation"],
-    RequestRejected: ["validation"]
+    Unavailable: ["incomplete_generation"]
   },
   // ggml-org/llama.cpp tools/server
   llamacpp: {
@@ -324,6 +323,27 @@ export const groups: { readonly [source: string]: Group } = {
       "AI_UnsupportedModelVersionError",
       "AI_TooManyEmbeddingValuesForCallError"
     ]
+  },
+  // vercel.com/docs/errors
+  "vercel's functions": {
+    TimedOut: ["FUNCTION_INVOCATION_TIMEOUT"],
+    Unavailable: ["FUNCTION_INVOCATION_FAILED"],
+    Overloaded: ["FUNCTION_THROTTLED"]
+  },
+  // ai.pydantic.dev/api/exceptions; openai.github.io/openai-agents-python/ref/exceptions
+  agents: {
+    GenerationMalformed: ["UnexpectedModelBehavior", "ModelBehaviorError"]
+  },
+  // xfyun.cn/doc/spark/Web.html
+  spark: {
+    ContextOverflowed: ["spark 10907"],
+    RateLimited: ["spark 10007", "spark 11202", "spark 11203"],
+    "RateLimited:allowance": ["spark 11201"],
+    Overloaded: ["spark 10008", "spark 10110"],
+    ContentRefused: ["spark 10013", "spark 10014", "spark 10019"],
+    CredentialRejected: ["spark 10005", "spark 10015", "spark 10016", "spark 11200"],
+    RequestRejected: ["spark 10003", "spark 10004", "spark 10163", "spark 10404"],
+    Unavailable: ["spark 10010", "spark 10012"]
   },
   // code.visualstudio.com/api/references/vscode-api, LanguageModelError
   vscode: {

@@ -15,19 +15,19 @@ const marker = (kind: Kind, name: string, pattern: RegExp): Marker => ({ kind, n
 export const throttle = marker(
   "RateLimited",
   "a throttle",
-  /\brate[ _-]?limit(?:s|ed|ing)?[ _-](?:was |is |has been |have been )?(?:exceeded|reached|hit|error|of \d)|\brate[ -]limited\b|exceed(?:ed|s|ing)?\b[^.]{0,60}\brate limit|reached[^.]{0,60}\brate limit|too many (?:concurrent )?requests|concurrency limit (?:has been )?(?:exceeded|reached)|(?:request|call)s? (?:was|were|is|are|has been|got|being) throttled|\bthrottling(?:exception|error)\b|exceeded your (?:current|monthly|daily) quota|\bquota (?:has been )?exceeded\b|\bresource ?(?:has been )?exhausted\b|usage limit (?:has been )?(?:reached|exceeded)|(?:hit|reached) (?:your|the) (?:[\w-]{1,16} )?limit/i
+  /\brate[ _-]?limit(?:s|ed|ing)?[ _-](?:was |is |has been |have been )?(?:exceeded|reached|hit|error|of \d)|\brate[ -]limited\b|exceed(?:ed|s|ing)?\b[^.]{0,60}\brate limit|reached[^.]{0,60}\brate limit|too many (?:concurrent )?requests|concurrency limit (?:has been )?(?:exceeded|reached)|request rate (?:has )?increased too|流控超限|(?:request|call)s? (?:was|were|is|are|has been|got|being) throttled|\bthrottling(?:exception|error)\b|exceeded your (?:current|monthly|daily) quota|\bquota (?:has been )?exceeded\b|\bresource ?(?:has been )?exhausted\b|usage limit (?:has been )?(?:reached|exceeded)|(?:hit|reached) (?:your|the) (?:[\w-]{1,16} )?limit/i
 )
 
 export const overflow = marker(
   "ContextOverflowed",
   "an overflow",
-  /maximum (?:context|prompt|input|sequence) length|max(?:imum)?[ _](?:model[ _])?(?:context|seq(?:uence)?)[ _]?len|(?:exceed\w*|(?:longer|larger|greater|bigger|more) than|beyond|over|outside|too (?:large|long|big) for)\b[^.]{0,60}\b(?:context (?:length|window|size|limit)|n_ctx\b|max(?:imum)? (?:number of )?(?:input |prompt |context )?tokens(?! per)|token (?:limit|window) (?:of|for) (?:this|the) model|model(?:'s)? (?:maximum )?(?:context|input))|context[ _](?:length|window|size|limit)[^.]{0,40}(?:exceed|overflow|too small)|(?:message|request|conversation|messages|context|question|text)(?: length)? (?:is|are|was|were) too (?:long|large)\b[^.]{0,80}(?:model|token|context|maximum)|(?:prompt|input)s?(?: tokens?| length)? (?:is |are |was |were )?too (?:long|large|many)\b|prompt exceeds max(?:imum)? length|too many (?:input |prompt )?tokens in (?:the )?(?:prompt|request|input)|\btokens?\b[^.]{0,60}\b(?:cannot|can't|must not|may not) exceed\b(?![^.]{0,24}\bper\b)|must have (?:less|fewer) than [\d,]{1,12} tokens|tokens? count[^.]{0,40}exceeds? the maximum|input tokens? exceeds?|exceeds? (?:the )?(?:max(?:imum)? )?(?:message|input|prompt) tokens?|`inputs` tokens \+ `max_new_tokens`|(?:input|prompt) length should be|length of (?:the )?prompt_tokens|context\b[^.]{0,16}\boverflows?\b|larger context length|model(?:'s)? token limit|maximum allowed length|(?:input|prompt|context)s?\b[^.]{0,60}\bexceed\w*\b[^.]{0,60}\b(?:max(?:imum)?|limit|allowed)\b[^.]{0,40}\b(?:length|tokens?)\b(?! per)|max(?:imum)? tokens of [\d,]{1,12} exceeded|reduce (?:the|your) (?:length|size) of (?:the |your )?(?:messages|prompt|input|context)|size limit exceeded by \d{1,9} tokens|上下文(?:长度|窗口)?[^。]{0,16}(?:超|过长)|(?:输入|提示词?|prompt)[^。]{0,16}(?:过长|超长|超过[^。]{0,16}(?:长度|限制|token))/i
+  /maximum (?:context|prompt|input|sequence) length|max(?:imum)?[ _](?:model[ _])?(?:context|seq(?:uence)?)[ _]?len|(?:exceed\w*|(?:longer|larger|greater|bigger|more) than|beyond|over|outside|too (?:large|long|big) for)\b[^.]{0,60}\b(?:context (?:length|window|size|limit)|n_ctx\b|max(?:imum)? (?:number of )?(?:input |prompt |context )?tokens(?! per)|token (?:limit|window) (?:of|for) (?:this|the) model|model(?:'s)? (?:maximum )?(?:context|input))|context[ _](?:length|window|size|limit)[^.]{0,40}(?:exceed|overflow|too small)|(?:message|request|conversation|messages|context|question|text)(?: length)? (?:is|are|was|were) too (?:long|large)\b[^.]{0,80}(?:model|token|context|maximum)|(?:prompt|input)s?(?: tokens?| length)? (?:is |are |was |were )?too (?:long|large|many)\b|prompt exceeds max(?:imum)? length|too many (?:input |prompt )?tokens in (?:the )?(?:prompt|request|input)|\btokens?\b[^.]{0,60}\b(?:cannot|can't|must not|may not|should not) exceed\b(?![^.]{0,24}\bper\b)|must have (?:less|fewer) than [\d,]{1,12} tokens|tokens? must be (?:no more than|at most|less than|fewer than|under|below) [\d,]{1,12}\b(?! per)|prompt length\b[^\n]{0,60}\b(?:should|must|can) ?not exceed|token数?量?超过(?:上限|限制)|tokens? count[^.]{0,40}exceeds? the maximum|input tokens? exceeds?|exceeds? (?:the )?(?:max(?:imum)? )?(?:message|input|prompt) tokens?|`inputs` tokens \+ `max_new_tokens`|(?:input|prompt) length should be|length of (?:the )?prompt_tokens|context\b[^.]{0,16}\boverflows?\b|larger context length|model(?:'s)? token limit|maximum allowed length|(?:input|prompt|context)s?\b[^.]{0,60}\bexceed\w*\b[^.]{0,60}\b(?:max(?:imum)?|limit|allowed)\b[^.]{0,40}\b(?:length|tokens?)\b(?! per)|max(?:imum)? tokens of [\d,]{1,12} exceeded|reduce (?:the|your) (?:length|size) of (?:the |your )?(?:messages|prompt|input|context)|size limit exceeded by \d{1,9} tokens|上下文(?:长度|窗口)?[^。]{0,16}(?:超|过长)|(?:输入|提示词?|prompt)[^。]{0,16}(?:过长|超长|超过[^。]{0,16}(?:长度|限制|token))/i
 )
 
 export const purse = marker(
   "QuotaExhausted",
   "an empty purse",
-  /credit balance is (?:too low|insufficient|negative|empty)|insufficient (?:account |available |remaining |prepaid )?(?:balance|credits?|funds|quota balance)|(?:balance|credits?|funds) (?:is|are|has been|have been) (?:insufficient|exhausted|depleted|not enough|used up|too low)|(?:not enough|out of|run out of|ran out of|no (?:more |remaining )?(?!credits were|credits have)|requires? more|lack of|depleted your|exhausted your|used (?:up )?all (?:of )?(?:your |the )?(?:available |included |monthly |free )?)\s?(?:prepaid |api |available |remaining )?(?:credits?\b|funds\b|balance\b)|exceeded your (?:monthly |daily )?(?:included |free )?credits|\bout of (?:extra )?usage\b|draws? from your extra usage|(?:add|purchase|buy|top up|recharge)[^.]{0,32}\b(?:credits?|funds|balance|extra usage)\b|(?:please|to) recharge\b|\bquota (?:is )?(?:not enough|insufficient)|\b(?:key|credit|api key) limit (?:exceeded|reached)|failure to pay|(?:unpaid|past[- ]due|overdue) (?:invoice|bill|balance)|(?:no|add a|invalid|missing|update your) (?:valid )?payment method|payment (?:is )?required|(?:spend(?:ing)?|billing|cost|budget) (?:limit|cap|hard limit)[^.]{0,24}(?:reached|exceeded|hit)|(?:reach\w{0,3}|exceed\w{0,3}|hit|over)[^.]{0,40}\b(?:spend(?:ing)?|billing|budget|usage|credit) (?:limit|cap)s?\b|budget has been exceeded|exceeded (?:your |the )?(?:max(?:imum)? )?budget|(?:account|subscription|plan)[^.]{0,24} (?:in arrears|overdue|past due|has expired|is suspended[^.]{0,40}billing)|billing (?:is )?(?:not active|not enabled|disabled)|enable billing|余额不足|欠费|额度(?:已)?(?:用尽|不足)|充值/i
+  /credit balance is (?:too low|insufficient|negative|empty)|insufficient (?:account |available |remaining |prepaid )?(?:balance|credits?|funds|quota balance)|(?:balance|credits?|funds) (?:is|are|has been|have been) (?:negative|insufficient|exhausted|depleted|not enough|used up|too low)|(?:not enough|out of|run out of|ran out of|no (?:more |remaining )?(?!credits were|credits have)|requires? more|lack of|depleted your|exhausted your|used (?:up )?all (?:of )?(?:your |the )?(?:available |included |monthly |free )?)\s?(?:prepaid |api |available |remaining )?(?:credits?\b|funds\b|balance\b)|exceeded your (?:monthly |daily )?(?:included |free )?credits|\bout of (?:extra )?usage\b|draws? from your extra usage|\btop up to continue|enable additional paid|budget (?:is |has been )?(?:exhausted|full)|\b(?:have|has) 0 credits\b|(?:add|purchase|buy|top up|recharge)[^.]{0,32}\b(?:credits?|funds|balance|extra usage)\b|(?:please|to|after|been) recharg(?:e|ed|ing)\b|\bquota (?:is )?(?:not enough|insufficient)|\b(?:key|credit|api key) limit (?:exceeded|reached)|failure to pay|(?:unpaid|past[- ]due|overdue) (?:invoice|bill|balance)|(?:no|add a|invalid|missing|update your) (?:valid )?payment method|payment (?:is )?required|(?:spend(?:ing)?|billing|cost|budget) (?:limit|cap|hard limit)[^.]{0,24}(?:reached|exceeded|hit)|(?:reach\w{0,3}|exceed\w{0,3}|hit|over)[^.]{0,40}\b(?:spend(?:ing)?|billing|budget|usage|credit) (?:limit|cap)s?\b|budget has been exceeded|exceeded (?:your |the )?(?:max(?:imum)? )?budget|(?:account|subscription|plan)[^.]{0,24} (?:in arrears|overdue|past due|has expired|is suspended[^.]{0,40}billing)|billing (?:is )?(?:not active|not enabled|disabled)|enable billing|余额不足|欠费|额度(?:已)?(?:用尽|不足)|充值/i
 )
 
 export const credential = marker(
@@ -39,23 +39,30 @@ export const credential = marker(
 export const refusal = marker(
   "ContentRefused",
   "a content policy",
-  /content[- _]?(?:management |moderation |safety |usage )?(?:policy|policies|filter(?:ing|s)?)\b(?! (?:parameter|setting|config|field|option|must|is not (?:a )?(?:valid|supported)))|usage polic(?:y|ies)|(?:flagged|blocked|rejected|refused|filtered|stopped)\b[^.]{0,60}\b(?:safety|moderation|polic(?:y|ies)|content|harm|violat|unsafe|sensitive|inappropriate|prohibited)|(?:input|prompt|request|output|content|text|response|message)\b[^.]{0,24}\b(?:was|were|been|is|are) (?:flagged|filtered)|violat\w{1,4}\b[^.]{0,60}\b(?:polic(?:y|ies)|guidelines|terms)|(?:safety|moderation) (?:system|filter|check|reasons?|classifier)|(?:inappropriate|sensitive|harmful|prohibited|unsafe|objectionable) (?:or \w{1,16} )?(?:content|material|information|data)|responsible ai|guardrail[^.]{0,48}(?:interven|block|fail|denied)|\bnew_sensitive\b|敏感|违规|不安全|内容安全|违反/i
+  /content[- _]?(?:management |moderation |safety |usage )?(?:policy|policies|filter(?:ing|s)?)\b(?! (?:parameter|setting|config|field|option|must|is not (?:a )?(?:valid|supported)))|usage polic(?:y|ies)|(?:flagged|blocked|rejected|refused|filtered|stopped)\b[^.]{0,60}\b(?:safety|moderation|polic(?:y|ies)|content|harm|violat|unsafe|sensitive|inappropriate|prohibited)|(?:input|prompt|request|output|content|text|response|message)\b[^.]{0,24}\b(?:was|were|been|is|are) (?:flagged|filtered)|\bsafety\b[^.]{0,32}\b(?:flagged|blocked|refused|rejected)\b|violat\w{1,4}\b[^.]{0,60}\b(?:polic(?:y|ies)|guidelines|terms)|(?:safety|moderation) (?:system|filter|check|reasons?|classifier)|(?:inappropriate|sensitive|harmful|prohibited|unsafe|objectionable) (?:or \w{1,16} )?(?:content|material|information|data)|responsible ai|guardrail[^.]{0,48}(?:interven|block|fail|denied)|\bnew_sensitive\b|敏感|违规|不安全|内容安全|违反/i
 )
 
 const overloadWords =
-  /(?<![a-z])overload(?:ed|ing)?(?![a-z])|\b(?:server|engine|model|service|system|backend|provider|api)s? (?:is |are )?(?:currently |temporarily |too )*busy\b|(?:at|over|out of|no (?:available )?|insufficient |exceeded |limited |beyond )\s?(?:its |our |current |full |maximum )*capacity\b|capacity (?:exceeded|exhausted|constraints|limit)|(?:high|heavy|increased|unusual(?:ly high)?|too much|peak|excessive) (?:demand|traffic|load|usage|volume)|too many (?:pending|queued|concurrent) requests|too many (?:open |concurrent )?connections|(?:queue|pending requests)[^.]{0,24}(?:full|exceeded|overflow)|no (?:healthy |available )?(?:workers?|instances?|gpus?|replicas?|slots?) (?:is |are )?(?:currently )?available|slow down|负载(?:过高|较高)|繁忙|访问量过大|拥挤/i
+  /(?<![a-z])overload(?:ed|ing)?(?![a-z])|\b(?:server|engine|model|service|system|backend|provider|api)s? (?:is |are )?(?:currently |temporarily |too |very )*busy\b|(?:at|over|out of|no (?:available )?|insufficient |exceeded |limited |beyond )\s?(?:its |our |current |full |maximum )*capacity\b|capacity (?:exceeded|exhausted|constraints|limit)|(?:high|heavy|increased|unusual(?:ly high)?|too much|peak|excessive) (?:demand|traffic|load|usage|volume)|too many (?:pending|queued|concurrent) requests|too many (?:open |concurrent )?connections|(?:queue|pending requests)[^.]{0,24}(?:full|exceeded|overflow)|no (?:healthy |available )?(?:workers?|instances?|gpus?|replicas?|slots?) (?:is |are )?(?:currently )?available|slow down|back-?pressure|exceeds? (?:the )?max(?:imum)? queue|服务(?:器)?(?:太|正)?忙|负载(?:过高|较高)|繁忙|访问量过大|拥挤/i
 
 export const overload = marker("Overloaded", "an overload", overloadWords)
+
+/** What a provider says of the sample alone, so that a request cannot be meant. */
+export const sampled = marker(
+  "GenerationMalformed",
+  "a sample that cannot be used",
+  /model (?:response|output|produced|generated)\b[^.]{0,32}\b(?:invalid|(?:did|does) not (?:respect|match|follow|conform))|output validation$|empty or unpars[ae]{1,2}ble response/i
+)
 
 export const malformed = marker(
   "GenerationMalformed",
   "a malformed generation",
-  /malformed[ _](?:function|tool)[ _]call|error parsing (?:tool|function) call|(?:unable to|could not|failed to) parse (?:the )?(?:tool|function)[ _-](?:parameter|call|input|argument)|model produced (?:an )?invalid|failed to (?:call a function|generate (?:valid )?json)[^.]{0,24}\. please adjust your prompt|see 'failed_generation'/i
+  /malformed[ _](?:function|tool)[ _]call|error parsing (?:tool|function) call|(?:unable to|could not|failed to) parse (?:the )?(?:tool|function)[ _-](?:parameter|call|input|argument)|failed to (?:call a function|generate (?:valid )?json)[^.]{0,24}\. please adjust your prompt|see 'failed_generation'/i
 )
 
 /** A pool that a plan, a day, a week or a month grants, as prose and ids name it. */
 export const allowance =
-  /(?:per|by)[ _-]?(?:day|week|month)(?![a-z])|per(?:day|week|month)(?=per|[A-Z_-]|$)|\/ ?(?:day|week|month)\b|\b(?:daily|weekly|monthly)\b|(?<![a-z])(?:TPD|RPD)(?![a-z])|exhausted (?:their|your|its) quota|\ba (?:day|week|month)\b|\b\d{1,2}[ -]?(?:hour|hr|h)s? (?:usage |session |rolling )?(?:limit|window|quota|bucket)|\bfive[_ -]hours?\b|\bseven[_ -]days?\b|(?:plan|usage|subscription|session) limit (?:has been )?(?:reached|exceeded)|(?:reached|hit|exceeded)[^.]{0,24}\b(?:usage|session|plan|subscription) limit|(?:hit|reached) your limit\b|free[- ]tier (?:limit|quota) (?:reached|exceeded|exhausted)|individual quota|try again (?:tomorrow|next (?:week|month))|每(?:天|日|周|月)|小时的?使用上限|(?:日|周|月)(?:限额|配额|额度)/i
+  /(?:per|by)[ _-]?(?:day|week|month)(?![a-z])|per(?:day|week|month)(?=per|[A-Z_-]|$)|\/ ?(?:day|week|month)\b|\b(?:daily|weekly|monthly)\b|(?<![a-z])(?:TPD|RPD)(?![a-z])|exhausted (?:their|your|its) quota|quota will reset after \d{1,4} ?h|\ba (?:day|week|month)\b|\b\d{1,2}[ -]?(?:hour|hr|h)s? (?:usage |session |rolling )?(?:limit|window|quota|bucket)|\bfive[_ -]hours?\b|\bseven[_ -]days?\b|(?:plan|usage|subscription|session) limit (?:has been )?(?:reached|exceeded)|(?:reached|hit|exceeded)[^.]{0,24}\b(?:usage|session|plan|subscription) limit|(?:hit|reached) your limit\b|free[- ]tier (?:limit|quota) (?:reached|exceeded|exhausted)|individual quota|try again (?:tomorrow|next (?:week|month))|每(?:天|日|周|月)|小时的?使用上限|(?:日|周|月)(?:限额|配额|额度)/i
 
 /** The size of a request, as a throttle states it. */
 export const requested = /equested[:= ]{1,3}\d/
@@ -81,14 +88,14 @@ export const timeout = marker(
 export const connecting = marker(
   "Unreachable",
   "a connect timeout",
-  /without establishing a connection|dial tcp[^\n]{0,120}i\/o time-?out|\bconnect(?:ion|ing)? (?:attempt )?time(?:d )?-?out(?! after \d{1,9} ms\b)/i
+  /without establishing a connection|dial tcp[^\n]{0,120}i\/o time-?out|tls handshake time-?out|\bconnect(?:ion|ing)? (?:attempt )?time(?:d )?-?out(?! after \d{1,9} ms\b)/i
 )
 
 /** An HTTP client's own clock, whatever code it hides behind. */
 export const deadline = marker(
   "TimedOut",
   "a client's own clock",
-  /\btime-?out of \d{1,9} ?ms exceeded|\btimeout awaiting '(?:send|response|read|request)'/i
+  /\btime-?out of \d{1,9}(?:\.\d{1,9})? ?(?:ms|s|seconds?|milliseconds?) (?:exceeded|elaps)|\btimeout awaiting '(?:send|response|read|request)'/i
 )
 
 export const cut = marker(
@@ -103,6 +110,7 @@ export const cut = marker(
  */
 export const prose: ReadonlyArray<Marker> = [
   hopeless,
+  sampled,
   malformed,
   throttle,
   overflow,
@@ -112,12 +120,13 @@ export const prose: ReadonlyArray<Marker> = [
   marker(
     "RequestRejected",
     "a request that nobody can serve",
-    /\b(?:models?|deployments?|engines?)\b[^\n]{0,80}\b(?:not found|does(?: not|n't) exist|is not supported)\b|no such model|unknown model|functionality not supported|unsupported (?:parameter|value|model|media type|format|feature)|streaming is required for/i
+    /\b(?:models?|deployments?|engines?)\b[^\n]{0,80}\b(?:not found|does(?: not|n't) exist|is not supported)\b|no such model|unknown model|functionality not supported|unsupported (?:parameter|value|model|media type|format|feature)|streaming is required for|unexpected endpoint or method/i
   ),
+  deadline,
   marker(
     "Aborted",
     "an abort",
-    /(?:^|: )(?:the |this )?(?:request|operation|user|call|fetch)?(?:[ _-]?(?:was|is))?[ _-]?(?:aborted|cancell?ed)(?: a request| by (?:the )?(?:user|caller|client))?\.?$|\ball fibers interrupted\b|\bcontext cancell?ed$/im
+    /(?:^|: )(?:the |this )?(?:request|operation|user|call|fetch)?(?:[ _-]?(?:was|is))?[ _-]?(?:aborted|cancell?ed)(?: a request| by (?:the )?(?:user|caller|client))?\.?$|\bcancell?ed on client\b|\ball fibers interrupted\b|\bcontext cancell?ed$/im
   ),
   marker(
     "Unreachable",
@@ -128,21 +137,21 @@ export const prose: ReadonlyArray<Marker> = [
   marker(
     "Unavailable",
     "a provider's failure",
-    /finish[_ ]?reason:? ?["']?error|internal (?:server )?error|service (?:is )?(?:temporarily |currently )?unavailable|temporarily unavailable|bad gateway|gateway time-?out|server had an error|upstream (?:connect )?(?:error|request failed|failed)|an? (?:unexpected |unknown )?error (?:was encountered|occurred) (?:while|during) (?:running the model|processing|generation|inference)|unexpected error during processing|loading model|model is (?:currently )?loading|prediction interrupted|(?:try again|retry) (?:later|in a (?:few|moment|minute|while|bit))/i
+    /finish[_ ]?reason:? ?["']?error|internal (?:server )?error|service (?:is )?(?:temporarily |currently )?unavailable|temporarily unavailable|bad gateway|gateway time-?out|server had an error|upstream (?:connect )?(?:error|request failed|failed)|an? (?:unexpected |unknown )?error (?:was encountered|occurred) (?:while|during) (?:running the model|processing|generation|inference)|unexpected error during processing|loading model|model is (?:currently )?loading|prediction interrupted|failed during generation|model has crashed|crashed without|unexpected (?:internal )?error (?:while|during|handling|in|from)\b|CUDA (?:error|out of memory)|(?:try again|retry) (?:later|in a (?:few|moment|minute|while|bit))/i
   ),
   connecting,
   timeout,
   marker(
     "Unreachable",
     "a broken connection",
-    /socket hang up|no such host|dial tcp|(?:^|: )(?:unexpected )?EOF$|bad record mac|request to https?:\S{1,300} failed, reason:|other side closed|premature close|connection (?:was |has been |is )?(?:reset|refused|closed|aborted|lost|dropped|broken|ended|interrupted|terminated|timed out|error)|did not (?:get|receive) (?:a |any )?response|error in input stream|\bnet::ERR_|network (?:error|request failed|connection was lost|is unreachable|changed|socket disconnected)|server disconnected|(?:peer|server) closed (?:the )?connection|incomplete ?(?:chunked )?read|error sending request|error (?:reading|decoding) (?:a |the )?(?:body|response body)|unable to connect|failed to (?:fetch|connect)|networkerror when attempting|could not connect|load failed|fetch failed|^terminated$|(?<!web)socket (?:was |connection was )?closed|broken pipe|unexpected (?:eof|end of file)|getaddrinfo|(?:name|dns) (?:resolution|lookup) fail|\b(?:ECONNRESET|ECONNREFUSED|ECONNABORTED|ENOTFOUND|EAI_AGAIN|EPIPE|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|UND_ERR_SOCKET|UND_ERR_CONNECT_TIMEOUT)\b|websocket[^.]{0,24}(?:closed|disconnected)(?![^.]{0,12}\b(?:1000|1001|1008|[34]\d{3})\b)|goaway/im
+    /socket hang up|no such host|dial tcp|(?:^|: )(?:unexpected )?EOF$|bad record mac|request to https?:\S{1,300} failed, reason:|other side closed|premature close|connection (?:was |has been |is )?(?:reset|refused|closed|aborted|lost|dropped|broken|ended|interrupted|terminated|timed out|error)|did not (?:get|receive) (?:a |any )?response|error in input stream|\bnet::ERR_|network (?:error|request failed|connection was lost|is unreachable|changed|socket disconnected)|server disconnected|(?:peer|server) closed (?:the )?connection|incomplete ?(?:chunked )?read|error sending request|error (?:reading|decoding) (?:a |the )?(?:body|response body)|unable to connect|failed to (?:fetch|connect)|networkerror when attempting|could not connect|load failed|fetch failed|^terminated$|(?<!web)socket (?:was |connection was )?closed|broken pipe|unexpected (?:eof|end of (?:file|stream))|payload is not completed|not enough data to satisfy|getaddrinfo|(?:name|dns) (?:resolution|lookup) fail|\b(?:ECONNRESET|ECONNREFUSED|ECONNABORTED|ENOTFOUND|EAI_AGAIN|EPIPE|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|UND_ERR_SOCKET|UND_ERR_CONNECT_TIMEOUT)\b|websocket[^.]{0,24}(?:closed|disconnected)(?![^.]{0,12}\b(?:1000|1001|1008|[34]\d{3})\b)|goaway/im
   ),
   cut
 ]
 
 /** A status that prose states as one, in the words of a client: `status code 503`, `Error code: 429`, `HTTP 502`. */
 export const statusInProse =
-  /\b(?:status(?: code)?|error code|http(?:\/\d(?:\.\d)?)?(?: error| status)?|responded with|server response)[:= (]{1,3}([45]\d\d)\b(?!\d|,\d|\.\d| tokens| ms)/i
+  /\b(?:status(?: code)?|error code|api error|server error|http(?:\/\d(?:\.\d)?)?(?: error| status)?|responded with|server response)[:= (]{1,3}([45]\d\d)\b(?!\d|,\d|\.\d| tokens| ms)/i
 
 /** A code that prose quotes: as botocore words it, or by a name that only a code has. */
 export const quotedCode =
@@ -180,7 +189,7 @@ export const codeWords: ReadonlyArray<Marker> = [
   marker(
     "Overloaded",
     "an overload in its name",
-    /overload|(?:no|out|over|at|tier|model|insufficient)\w{0,8}capacity|capacity(?:exceeded|exhausted)|(?:engine|server|model|system)(?:is)?busy/
+    /overload|(?:no|out|over|at|tier|model|insufficient)\w{0,8}capacity|capacity(?:exceeded|exhausted)|queue(?:is)?full|(?:engine|server|model|system)(?:is)?busy/
   ),
   marker(
     "RateLimited",
