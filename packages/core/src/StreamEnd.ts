@@ -55,6 +55,7 @@ const words: Readonly<Record<StreamEnd["_tag"], ReadonlyArray<string>>> = {
     "MALFORMED_FUNCTION_CALL",
     "MALFORMED_RESPONSE",
     "UNEXPECTED_TOOL_CALL",
+    "TOO_MANY_TOOL_CALLS",
     "MISSING_THOUGHT_SIGNATURE",
     "malformed_function_call",
     "malformed_model_output",

@@ -629,7 +629,8 @@ describe("Diagnosis, the closed list of phrases", () => {
       hits: [
         "blocked by content filtering policy",
         "your prompt was flagged as potentially violating our usage policy",
-        "Opus has safety measures that flagged this message"
+        "Opus has safety measures that flagged this message",
+        "Content Exists Risk"
       ],
       misses: ["content_filter parameter must be a boolean", "the content is empty", "retry policy"]
     },

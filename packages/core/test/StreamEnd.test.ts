@@ -25,6 +25,7 @@ describe("StreamEnd", () => {
     ["Complete", { type: "message-end", delta: { finish_reason: "COMPLETE" } }],
     ["Refused", { type: "message_delta", delta: { stop_reason: "refusal" } }],
     ["Malformed", { candidates: [{ finishReason: "MALFORMED_FUNCTION_CALL" }] }],
+    ["Malformed", { candidates: [{ finishReason: "TOO_MANY_TOOL_CALLS" }] }],
     ["Failed", { type: "response.failed" }],
     ["Failed", { choices: [{ finish_reason: "error" }] }],
     ["Overloaded", { choices: [{ finish_reason: "insufficient_system_resource" }] }],

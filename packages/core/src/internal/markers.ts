@@ -39,7 +39,7 @@ export const credential = marker(
 export const refusal = marker(
   "ContentRefused",
   "a content policy",
-  /content[- _]?(?:management |moderation |safety |usage )?(?:policy|policies|filter(?:ing|s)?)\b(?! (?:parameter|setting|config|field|option|must|is not (?:a )?(?:valid|supported)))|usage polic(?:y|ies)|(?:flagged|blocked|rejected|refused|filtered|stopped)\b[^.]{0,60}\b(?:safety|moderation|polic(?:y|ies)|content|harm|violat|unsafe|sensitive|inappropriate|prohibited)|(?:input|prompt|request|output|content|text|response|message)\b[^.]{0,24}\b(?:was|were|been|is|are) (?:flagged|filtered)|\bsafety\b[^.]{0,32}\b(?:flagged|blocked|refused|rejected)\b|violat\w{1,4}\b[^.]{0,60}\b(?:polic(?:y|ies)|guidelines|terms)|(?:safety|moderation) (?:system|filter|check|reasons?|classifier)|(?:inappropriate|sensitive|harmful|prohibited|unsafe|objectionable) (?:or \w{1,16} )?(?:content|material|information|data)|responsible ai|guardrail[^.]{0,48}(?:interven|block|fail|denied)|\bnew_sensitive\b|敏感|违规|不安全|内容安全|违反/i
+  /content[- _]?(?:management |moderation |safety |usage )?(?:policy|policies|filter(?:ing|s)?)\b(?! (?:parameter|setting|config|field|option|must|is not (?:a )?(?:valid|supported)))|usage polic(?:y|ies)|(?:flagged|blocked|rejected|refused|filtered|stopped)\b[^.]{0,60}\b(?:safety|moderation|polic(?:y|ies)|content|harm|violat|unsafe|sensitive|inappropriate|prohibited)|(?:input|prompt|request|output|content|text|response|message)\b[^.]{0,24}\b(?:was|were|been|is|are) (?:flagged|filtered)|\bsafety\b[^.]{0,32}\b(?:flagged|blocked|refused|rejected)\b|violat\w{1,4}\b[^.]{0,60}\b(?:polic(?:y|ies)|guidelines|terms)|(?:safety|moderation) (?:system|filter|check|reasons?|classifier)|(?:inappropriate|sensitive|harmful|prohibited|unsafe|objectionable) (?:or \w{1,16} )?(?:content|material|information|data)|responsible ai|content exists risk|guardrail[^.]{0,48}(?:interven|block|fail|denied)|\bnew_sensitive\b|敏感|违规|不安全|内容安全|违反/i
 )
 
 const overloadWords =
@@ -137,7 +137,7 @@ export const prose: ReadonlyArray<Marker> = [
   marker(
     "Unavailable",
     "a provider's failure",
-    /finish[_ ]?reason:? ?["']?error|internal (?:server )?error|service (?:is )?(?:temporarily |currently )?unavailable|temporarily unavailable|bad gateway|gateway time-?out|server had an error|upstream (?:connect )?(?:error|request failed|failed)|an? (?:unexpected |unknown )?error (?:was encountered|occurred) (?:while|during) (?:running the model|processing|generation|inference)|unexpected error during processing|loading model|model is (?:currently )?loading|prediction interrupted|failed during generation|model has crashed|crashed without|unexpected (?:internal )?error (?:while|during|handling|in|from)\b|CUDA (?:error|out of memory)|(?:try again|retry) (?:later|in a (?:few|moment|minute|while|bit))/i
+    /finish[_ ]?reason:? ?["']?error|internal (?:server )?error|service (?:is )?(?:temporarily |currently )?unavailable|temporarily unavailable|bad gateway|gateway time-?out|server had an error|upstream (?:connect )?(?:error|request failed|failed)|an? (?:unexpected |unknown )?error (?:was encountered|occurred) (?:while|during) (?:running the model|processing|generation|inference)|unexpected error during processing|loading model|model is (?:currently )?loading|prediction interrupted|failed during generation|model has crashed|crashed without additional information|unexpected (?:internal )?error (?:while|during|handling)\b|CUDA (?:error|out of memory)|(?:try again|retry) (?:later|in a (?:few|moment|minute|while|bit))/i
   ),
   connecting,
   timeout,
