@@ -471,7 +471,13 @@ const clock =
 const piped = /limit reached\|(\d{10,13})\b/g
 
 /** The next time that a clock in a zone shows an hour, of a day of the year where one is named. */
-const nextClock = (reader: Reader, day: object | undefined, hours: number, minutes: number, zone: string): Moment => {
+const nextClock = (
+  reader: Reader,
+  day: { readonly month: number; readonly day: number } | undefined,
+  hours: number,
+  minutes: number,
+  zone: string
+): Moment => {
   const here = Option.flatMap(DateTime.make(reader.received), DateTime.setZoneNamed(zone))
   if (Option.isNone(here)) return "no time zone"
   if (Math.abs(reader.received) > 8e15) return "no date"
