@@ -483,7 +483,7 @@ export const families: Group = {
 }
 
 /** A code without its namespace, its case and its separators. */
-export const bare = (code: string): string =>
+const bare = (code: string): string =>
   code.replace(/^.{0,120}#/, "").replace(/:.{0,120}$/, "").replace(/[_\-.\s]/g, "").toLowerCase()
 
 /** What is known of a code. */

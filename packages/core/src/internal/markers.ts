@@ -64,9 +64,6 @@ export const malformed = marker(
 export const allowance =
   /(?:per|by)[ _-]?(?:day|week|month)(?![a-z])|per(?:day|week|month)(?=per|[A-Z_-]|$)|\/ ?(?:day|week|month)\b|\b(?:daily|weekly|monthly)\b|(?<![a-z])(?:TPD|RPD)(?![a-z])|exhausted (?:their|your|its) quota|quota will reset after \d{1,4} ?h|\ba (?:day|week|month)\b|\b\d{1,2}[ -]?(?:hour|hr|h)s? (?:usage |session |rolling )?(?:limit|window|quota|bucket)|\bfive[_ -]hours?\b|\bseven[_ -]days?\b|(?:plan|usage|subscription|session) limit (?:has been )?(?:reached|exceeded)|(?:reached|hit|exceeded)[^.]{0,24}\b(?:usage|session|plan|subscription) limit|(?:hit|reached) your limit\b|free[- ]tier (?:limit|quota) (?:reached|exceeded|exhausted)|individual quota|try again (?:tomorrow|next (?:week|month))|每(?:天|日|周|月)|小时的?使用上限|(?:日|周|月)(?:限额|配额|额度)/i
 
-/** The size of a request, as a throttle states it. */
-export const requested = /equested[:= ]{1,3}\d/
-
 /** The numbers of a throttle that states a limit and the size of the request: `Limit 6000, Used 1, Requested 6294`. */
 export const stated =
   /^limit\b[:= ]{1,3}[\d,]{1,16}\b[^\d\n]{0,24}(?:\bused\b[:= ]{1,3}[\d,]{1,16}\b[^\d\n]{0,24})?\brequested\b[:= ]{1,3}[\d,]{1,16}/i
