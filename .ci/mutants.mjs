@@ -703,8 +703,8 @@ const mutants = [
   [
     "a relay's exception before the words that it relays",
     diagnosis,
-    "named === undefined || kindOf(named.meaning) === \"Unavailable\"",
-    "named === undefined",
+    "named === undefined || kindOf(named.meaning) === \"Unavailable\" ?",
+    "named === undefined ?",
     readings
   ],
   [

@@ -63,7 +63,10 @@ const kindOf = (meaning: Meaning): Kind =>
 
 // --- codes and statuses ------------------------------------------------------------------------------------------------
 
-/** What the codes of one answer mean. A purse outranks a throttle, since plans and prepaid pools share the 429. */
+/**
+ * What the codes of one answer mean. A purse outranks a throttle, since plans and prepaid pools share the 429; so does a
+ * model that has no room for anybody.
+ */
 const fromCodes = (codes: ReadonlyArray<string>, own: Options["codes"]): Decision | undefined => {
   let found: Decision | undefined
   for (const code of codes) {
@@ -187,10 +190,7 @@ const fromProse = (
     }
   }
   const named = fromException(exceptions)
-  // an exception that says only that a server failed is what a relay makes of anything
-  const decided = named === undefined || kindOf(named.meaning) === "Unavailable"
-    ? fromQuoted(prose) ?? firstOf(prose, Markers.prose) ?? named
-    : named
+  const decided = telling(named) ?? fromQuoted(prose) ?? firstOf(prose, Markers.prose) ?? named
   return decided === undefined ? undefined : { decided, status: undefined }
 }
 
@@ -204,12 +204,17 @@ const fromException = (exceptions: ReadonlyArray<string>): Decision | undefined 
   return undefined
 }
 
+/** What a name decides; not where it says only that a server failed, which a relay makes of anything: words say more. */
+const telling = (named: Decision | undefined): Decision | undefined =>
+  named === undefined || kindOf(named.meaning) === "Unavailable" ? undefined : named
+
 /** What a code means that the text quotes. */
 const fromQuoted = (prose: string): Decision | undefined => {
-  for (const [, named, code = named] of prose.matchAll(Markers.quotedCode)) {
-    const { family, known } = codeOf(code ?? "")
+  for (const [, named, bare = ""] of prose.matchAll(Markers.quotedCode)) {
+    const code = named ?? bare
+    const { family, known } = codeOf(code)
     const found = known ?? (named === undefined ? undefined : family)
-    if (found !== undefined) return decision(found.meaning, "text", code ?? "", "a code that the text quotes")
+    if (found !== undefined) return decision(found.meaning, "text", code, "a code that the text quotes")
   }
   return undefined
 }
@@ -382,8 +387,8 @@ const fromResponseLeaf = (response: Evidence.Response, own: Options["codes"]): D
   const said = found === undefined ? fromProse(prose, exceptionsOf(list)) : undefined
   found ??= said?.decided
   if (found === undefined && end?._tag === "Failed") {
-    const kind = end.reason === "TIMEOUT" ? "TimedOut" : "Unavailable"
-    found = decision(kind, "stop reason", end.reason, "the provider ended the answer with an error")
+    found = fromCodes([end.reason], own) ??
+      decision("Unavailable", "stop reason", end.reason, "the provider ended the answer with an error")
   }
   if (found === undefined && cut) {
     found = cutShort
@@ -443,9 +448,7 @@ const fromProseLeaf = (leaf: Evidence.Transport | Evidence.Terminal, own: Option
   }
   const distinct = names.filter((name) => !engineNames.has(name))
   const named = fromFamilies(distinct)
-  // a name that says only that a server failed says less than the words beside it
-  const kind = named === undefined ? undefined : kindOf(named.meaning)
-  return fromCodes(distinct, own) ?? (kind === "Unavailable" ? undefined : named) ?? spoken ?? named ??
+  return fromCodes(distinct, own) ?? telling(named) ?? spoken ?? named ??
     unrecognized("text", "no known phrase", "nothing typed or written that is known")
 }
 

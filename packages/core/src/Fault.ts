@@ -67,13 +67,13 @@ export interface LimitFields extends Fields {
 
 // The constructor of `Error` captures a stack, for which a provider's refusal has no use. Even one that is told to capture
 // none costs more than all else that a fault is made of.
+// What the interface promises, the prototype has:
 // oxlint-disable-next-line no-unsafe-declaration-merging
 class WithoutStack {
   static {
     Object.setPrototypeOf(this.prototype, YieldableError.prototype)
   }
 }
-// oxlint-disable-next-line no-unsafe-declaration-merging
 interface WithoutStack extends YieldableError {}
 
 abstract class Base<Tag extends Readout.Kind, F extends Fields = Fields> extends WithoutStack {

@@ -387,7 +387,8 @@ export const groups: { readonly [source: string]: Group } = {
   },
   // the stop reason as an adapter's code
   stop: {
-    GenerationMalformed: ["MALFORMED_FUNCTION_CALL", "malformed_tool_use", "malformed_model_output"]
+    GenerationMalformed: ["MALFORMED_FUNCTION_CALL", "malformed_tool_use", "malformed_model_output"],
+    TimedOut: ["TIMEOUT"]
   }
 }
 
